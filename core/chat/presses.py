@@ -22,7 +22,7 @@ from core.base.values import dataclass
 from core.chat.commands import LINES, screen_told
 from core.chat.inbound import full, is_full
 from core.config.settings import secret_variables
-from core.delivery.dialogs import digest_of
+from core.delivery.dialogs import digest_of, forget_mode
 from core.delivery.permission_requests import Requests
 from core.delivery.saying import cancel_message, confirm_message
 from core.delivery.screens import look
@@ -31,7 +31,7 @@ from core.lifecycle.look import screen
 from core.lifecycle.start import start_standing
 from core.model.asking import Button, Press, Request, RequestKind, RequestState, Role
 from core.model.channel import IncomingPress, PrivateAnswer
-from core.model.dialog import DOWN, PRESSED, UP, Dialog, offers_of
+from core.model.dialog import DOWN, LEAVES, PRESSED, UP, Dialog, offers_of
 from core.model.message import WAITING, InboxRow, MessageState, NewMessage
 from core.model.pane import View, Written
 from core.model.posts import NewPost, OutboundKind, OutboxRow
@@ -70,15 +70,17 @@ class Chooser:
         with self._system.locks.hold(record.name, "answer a dialog", _LOCK_SECONDS):
             hand = _Hand(self._system, record, request)
             try:
-                there = hand.see() is not None
+                seen = hand.see()
             except TmuxSilent:
                 return SILENT
-            if not there:
+            if seen is None:
                 self._requests.end(request, RequestState.GONE, CLOSED)
                 return CLOSED
             moved = self._requests.answer(request, by, actor, text=request.questions[0].options[place].label)
             if moved is None:
                 return None
+            if offers_of(seen.dialog)[place].key != LEAVES:
+                forget_mode(self._system, record)
             try:
                 failed = hand.choose(hand.see(), place)  # anew: a disk may take its time, and so may whoever types
             except TmuxSilent:

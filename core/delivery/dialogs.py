@@ -79,6 +79,15 @@ def hold(system: System, record: SessionRecord, dialog: Dialog | None) -> bool:
     return True
 
 
+def forget_mode(system: System, record: SessionRecord) -> None:
+    """Note that a key which is about to be pressed may change the session's permission mode: its harness's next report
+    tells it. Raises StoreBroken."""
+    with system.database.transaction(durable=False):
+        before = activity_of(system.activities, record)
+        if before is not None and before.mode:
+            system.activities.put(replace(before, mode=""))
+
+
 def waits_at_dialog(activity: Activity | None) -> bool:
     """Return whether a session is held for a dialog that its screen showed."""
     return activity is not None and (activity.state is ActivityState.DIALOG or activity.waits_at_start)

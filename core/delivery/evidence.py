@@ -248,9 +248,19 @@ def take_in(system: System, record: SessionRecord, events: Sequence[HarnessEvent
     """Settle what the conversation shows, and with it what the session does: no hook tells of a turn that the harness's
     own queue began. Raises StoreBroken."""
     with system.database.transaction(durable=False):
+        _end_before(system, record, events)
         moved = settle_by(system, record, events)
         _follow(system, record, events)
     tell(system.events, moved)
+
+
+def _end_before(system: System, record: SessionRecord, events: Sequence[HarnessEvent]) -> None:
+    """Believe that the turn is over of which hooks told, where another one has begun: before that one's messages count
+    as taken, with which it has nothing to do."""
+    known = activity_of(system.activities, record)
+    begun = [event.turn for event in events if isinstance(event, TextTaken) and event.begins]
+    if known is not None and known.ending and begun and begun[-1] not in ("", known.turn):
+        believe_end(system, record, known)
 
 
 def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent]) -> None:
@@ -260,8 +270,6 @@ def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent
     now, after = system.clock.now(), before
     begun = [event for event in events if isinstance(event, TextTaken) and event.begins]
     if begun:  # the latest alone: of those before it the turns are over
-        if before.ending and begun[-1].turn not in ("", before.turn):
-            after = believe_end(system, record, before)
         after = follow(after, begun[-1], now)
     for event in events:
         shown = shown_by(after, event, "", was_pasted=was_pasted(system, record, event))

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from core.base.errors import NotRunning, TmuxSilent
 from core.base.values import dataclass, field, replace
+from core.delivery.evidence import settle_by, tell
 from core.delivery.hook_ingest import follow_conversation, ingest_record, take_told
 from core.delivery.screens import Form, look
 from core.delivery.snapshot import probe_of, replace_activity, turn_over
@@ -39,12 +40,14 @@ from core.model.activity import (
     remedy_of,
     what_failed,
 )
+from core.model.framing import takes
 from core.model.harness import (
     HarnessEvent,
     PromptReported,
     Report,
     Retry,
     StatusProbe,
+    TextTaken,
     TurnEnded,
     TurnFailed,
     TurnRecord,
@@ -185,6 +188,8 @@ GRACE = timedelta(seconds=3)  #: from the record of a turn's end to its hook's r
 BOOT = timedelta(seconds=10)  #: from the first word of another source to the boot hook: 0.3 s, a busy machine more
 _KNOWN = timedelta(seconds=1)  #: the same where its settings switch hooks off
 _EARLIER = timedelta(seconds=5)  #: may a turn stand in the record before its beginning was told
+_UNANSWERED = "an interruption before it had answered"
+_LOOK_BACK = 50  #: messages of the session
 _SETTLED = timedelta(seconds=2)  #: from the second source's word that a turn is over to the end of it in the record
 
 
@@ -281,6 +286,8 @@ class Hearing:
         if turn.over_at is None:
             if silent:
                 take_told(system, record, [*_beginning(record, turn)])
+            elif activity.cut_off_at is not None and activity.cut_off_at >= turn.began_at:
+                _tell_cut_off(system, record, turn)  # 2.1.332 writes no end of it where nothing was answered
             return
         if not silent and turn.over_at <= now < turn.over_at + GRACE:  # else it is by another clock
             return
@@ -288,6 +295,7 @@ class Hearing:
             ingest_record(system, record)
         self._followed[record.uid].open.pop(turn.began_at, None)
         if turn.cut_off:
+            _tell_cut_off(system, record, turn)
             return
         told = (
             turn.failed is None or traits_of(system.settings, system.harnesses, record).failure_hook
@@ -310,6 +318,33 @@ class Hearing:
             ended = activity.turn_ended_at if activity is not None else None
             return ended is None or ended < turn.began_at
         return all(system.database.end_told(instance, name, turn.over_at or turn.began_at) for name in named)
+
+
+def _tell_cut_off(system: System, record: SessionRecord, turn: TurnSeen) -> None:
+    """Tell the senders of what the program's own queue had begun a turn with, if that was cut off before it answered.
+
+    Who pressed the key meant the turn before it: of that one's messages they know. Who paused the session is told by
+    the pause. Each is told once. Raises StoreBroken.
+    """
+    latest = system.records.read(record.name)
+    if turn.answered or latest is None or latest.hold is not None:
+        return
+    why, remedy = Because(Reason.CUT_OFF_BY, {"what": _UNANSWERED}), text(Remedy.SEND_AGAIN)
+    with system.database.transaction(durable=False):
+        taken = [TextTaken(prompt, turn.internal, turn=turn.turn) for prompt in turn.prompts]
+        moved = settle_by(system, record, taken)
+        rows = system.inbox.with_states(record.uid, {MessageState.CONFIRMED}, _LOOK_BACK)
+        cut_off = [row for row in rows if any(takes(prompt, row.message) for prompt in turn.prompts)]
+        for row in cut_off:
+            queued = row.instance == record.instance_id and row.queued_at is not None
+            if not queued or not system.database.ingested(row.instance or "", f"cut-off {row.message.id}"):
+                continue
+            system.marks.end({row.message.id: True})
+            note = note_for(system, row, MessageState.CONFIRMED, why, remedy)
+            if note is not None:  # the next one joins it
+                system.outbox.add([note])
+    tell(system.events, moved)
+    system.notify()
 
 
 def notice_start(system: System, record: SessionRecord, opinion: StatusProbe | None, *, has_turn: bool = False) -> None:

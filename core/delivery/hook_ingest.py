@@ -491,7 +491,7 @@ def _take(
             system.database.end_told(record.instance_id or "", event.turn, at)
         messages = (
             ()
-            if doubted
+            if doubted or _is_past(system.activities, record, event)
             else turn_over(system.marks, system.activities, record, at, failed=isinstance(event, TurnFailed))
         )
         if isinstance(event, TurnFailed) and silenced is None and report.agent == MAIN:
@@ -523,6 +523,15 @@ def _take(
             taken.suppressed.append((report, quiet))
         elif _has_thread(system.settings, system.bindings, record):
             taken.answers += sum(system.outbox.add([_answer(record, report, event)]))
+
+
+def _is_past(activities: Activities, record: SessionRecord, event: TurnEnded | TurnFailed) -> bool:
+    """Return whether the end is that of an earlier turn, which the record has told: another one runs, with messages of
+    its own."""
+    known = activities.get(record.uid)
+    if known is None or known.instance != record.instance_id or not known.in_turn:
+        return False
+    return event.turn not in ("", known.turn) and event.turn == known.ended_turn
 
 
 def _see_to_end(system: System, record: SessionRecord, report: Report, event: HarnessEvent) -> None:

@@ -18,6 +18,7 @@ PRESSED = {
     "Tab": b"\t",
     "Shift+Tab": b"\x1b[Z",
 }  #: what a terminal sends
+LEAVES = "Esc"  #: of these, the key that changes nothing but the dialog
 UP, DOWN = "A", "B"  #: how the cursor's keys end
 _CURSOR = re.compile(r"(?P<indent>\s*)(?P<mark>[❯›▶▸→]|[>●](?=\s+\d{1,2}[.)]\s))\s+(?P<rest>\S.*)")
 _NUMBER = re.compile(r"\d{1,2}[.)]\s+(?=\S)")

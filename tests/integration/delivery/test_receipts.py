@@ -5,15 +5,26 @@ from datetime import timedelta
 
 import pytest
 
+from core.base.values import replace
 from core.delivery.deliverer import Deliverer
-from core.delivery.evidence import give_back, settle_by
+from core.delivery.evidence import give_back, settle_by, take_in
+from core.delivery.hook_ingest import take_told
 from core.delivery.saying import say
 from core.lifecycle.pause import pause_standing
 from core.model.activity import Activity, ActivityState
 from core.model.framing import framed
-from core.model.harness import HarnessEvent, PromptReported, TextQueued, TextReturned, TextTaken, ToolStarted, TurnEnded
+from core.model.harness import (
+    HarnessEvent,
+    PromptReported,
+    Report,
+    TextQueued,
+    TextReturned,
+    TextTaken,
+    ToolStarted,
+    TurnEnded,
+)
 from core.model.message import InboxRow, MessageState
-from core.model.reasons import Reason
+from core.model.reasons import Because, Reason
 from core.session.system import System
 from tests.support.talking import record_of, rows
 from tests.support.tmux import PrivateTmux, wait_until
@@ -113,6 +124,44 @@ def test_a_turn_that_ends_before_its_record_was_read_has_its_messages(scribe: Sy
     after = told(scribe, rows(scribe)[-1], TurnEnded("done", turn="t-2"))
 
     assert after.state is S.CONFIRMED
+
+
+def how_its_turn_ended(system: System, row: InboxRow) -> str:
+    """Return what is known of the end of the turn that took the message; "" while it runs."""
+    found = system.database.read("SELECT over FROM marks WHERE message = ?", (row.message.id,))
+    return str(found[0]["over"]) if found else ""
+
+
+def test_a_turn_in_doubt_ends_without_the_message_that_begins_the_next(scribe: System) -> None:
+    """The record shows both at once: that another turn began, and with which message."""
+    row = submitted(scribe)
+    running(scribe, "t-1")
+    uid, _ = record_of(scribe)
+    before = scribe.activities.get(uid)
+    assert before is not None
+    now = scribe.clock.now()
+    scribe.activities.put(replace(before, because=Because(Reason.ENDING), turn_ended_at=now, ended_turn="t-1"))
+
+    taken = TextTaken(framed(row.message), at=now + SECOND, turn="t-2")
+    take_in(scribe, recorded(scribe, "scribe"), [taken])
+
+    after = scribe.inbox.get(row.message.id)
+    assert after is not None
+    assert (after.state, how_its_turn_ended(scribe, row)) == (S.CONFIRMED, "")
+
+
+def test_the_late_report_of_a_turns_end_is_not_about_the_next_ones_message(scribe: System) -> None:
+    """The record has told already that the next turn began."""
+    row = submitted(scribe)
+    running(scribe, "t-1")
+    record, now = recorded(scribe, "scribe"), scribe.clock.now()
+    take_in(scribe, record, [TextTaken(framed(row.message), at=now, turn="t-2")])
+    stamp = int((now + SECOND).timestamp() * 1_000_000_000)
+    report = Report(record.instance_id or "", f"{stamp:019d}-Stop", {}, by_record=True)
+
+    take_told(scribe, record, [(report, (TurnEnded("done", turn="t-1"),))])
+
+    assert how_its_turn_ended(scribe, row) == ""
 
 
 @pytest.mark.parametrize("paused", [False, True], ids=["running", "paused"])

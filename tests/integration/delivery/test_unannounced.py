@@ -377,6 +377,24 @@ def test_a_dialog_can_be_left(bound: System) -> None:
     assert "You chose" not in screen(bound)
 
 
+@pytest.mark.parametrize(("label", "mode"), [("green", ""), ("Esc: cancel", "auto")])
+def test_an_answer_that_can_change_the_mode_leaves_it_unknown(bound: System, label: str, mode: str) -> None:
+    """Until the harness tells it, which nobody has taken in here; Escape alone changes none."""
+    menu(bound)
+    service = Service(bound)
+    service.shown()
+    uid, _ = record_of(bound)
+    before = bound.activities.get(uid)
+    assert before is not None
+    bound.activities.put(replace(before, mode="auto"))
+
+    told = service.press(label)
+
+    after = bound.activities.get(uid)
+    assert after is not None
+    assert (told, after.mode) == ("", mode)
+
+
 def test_only_an_approver_answers(bound: System) -> None:
     """A member may steer, and no more."""
     menu(bound)

@@ -19,8 +19,8 @@ from core.lifecycle.look import get_standing
 from core.model.activity import Activity, ActivityState, Silence
 from core.model.message import MessageState
 from core.model.posts import NewPost, OutboundKind
-from core.model.reasons import Reason, text_of
-from core.model.session import SessionRecord, Status
+from core.model.reasons import Because, Reason, text_of
+from core.model.session import Binding, Hold, HoldKind, SessionRecord, Status
 from core.session.folder import REPORTER
 from core.session.system import System
 from tests.support.simulated import Played, Simulation, settings_of, simulated
@@ -249,6 +249,78 @@ def test_a_turn_that_was_cut_off_is_no_silence(reading: Claude) -> None:
     reading.writes({"type": "user", "message": {"content": "[Request interrupted by user]"}})
 
     assert reading.after(10).silence is None
+
+
+INTERRUPTED = {"type": "user", "message": {"content": "[Request interrupted by user]"}}
+CUT_OFF = (
+    "ann's message to `scribe`, sent by a command, was taken by a turn that was cut off by an interruption before it "
+    "had answered. To do: send it again"
+)
+
+
+def bind(reading: Claude) -> None:
+    """Give the session a thread."""
+    now = reading.system.clock.now()
+    reading.system.bindings.bind(Binding("slack", "T1", "C1", "1.0", reading.record.uid, "scribe", now))
+
+
+def queued(reading: Claude, text: str = "count them") -> str:
+    """Let the program's own queue hold a message, and return its text as the program has it."""
+    system = reading.system
+    message = say(system, "scribe", text, actor="cli:ann", wait=0).message_id
+    reading.simulation.deliver()
+    prompt = reading.pane.prompts[-1]
+    reading.writes({"type": "queue-operation", "operation": "enqueue", "content": prompt})
+    reading.simulation.deliver()
+    row = system.inbox.get(message)
+    assert row is not None
+    assert row.queued_at is not None, row
+    return prompt
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "found-idle"])
+def test_a_queued_message_is_told_whose_turn_was_cut_off_before_it_answered(reading: Claude, recorded: bool) -> None:
+    """Nobody was at its turn: the key that ended the one before was pressed once more. It can be sent again."""
+    bind(reading)
+    reading.pane.reports = False
+    prompt = queued(reading)
+    reading.begins(prompt, "t-2")
+    if recorded:
+        reading.writes(INTERRUPTED)
+    else:
+        cut_off = replace(reading.activity, state=ActivityState.IDLE, because=Because(Reason.CUT_OFF))
+        reading.simulation.deliver()
+        reading.system.activities.put(replace(cut_off, since=reading.system.clock.now()))
+    reading.after(GRACE)
+    reading.after(GRACE)
+
+    [row] = reading.system.inbox.with_states(reading.record.uid, {MessageState.CONFIRMED})
+    notes = [post.text for post in reading.posts(OutboundKind.NOTE)]
+    assert notes == [CUT_OFF]
+    assert reading.system.marks.failed(row.message.id)
+
+
+@pytest.mark.parametrize("how", ["answered", "paused", "not-queued"])
+def test_a_turn_that_was_cut_off_is_told_by_nobody_twice(reading: Claude, how: str) -> None:
+    """Whoever pressed the key knows, and so does whoever paused the session."""
+    bind(reading)
+    reading.pane.reports = False
+    if how == "not-queued":
+        say(reading.system, "scribe", "count them", actor="cli:ann", wait=0)
+        reading.simulation.deliver()
+        reading.begins(reading.pane.prompts[-1], "t-2")
+    else:
+        reading.begins(queued(reading), "t-2")
+    if how == "answered":
+        reading.writes({"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": "so"}]}})
+    if how == "paused":
+        hold = Hold(HoldKind.PAUSED, "cli:ann", "", reading.system.clock.now())
+        written(reading.system, reading.system.records.read("scribe") or reading.record, hold=hold)
+    reading.writes(INTERRUPTED)
+    reading.after(GRACE)
+    reading.after(GRACE)
+
+    assert reading.posts(OutboundKind.NOTE) == []
 
 
 def test_what_a_turn_did_while_no_service_ran_is_told_by_the_next_one(silent: Claude) -> None:
