@@ -19,7 +19,7 @@ for harness in $harnesses; do
     read -r package command tried <<END
 $told
 END
-    for wanted in ${*:-$tried}; do
+    for wanted in ${*:-${tried:-latest}}; do
         version=$(sh scripts/harness_program.sh "$harness" "$package" "$command" "$wanted") || exit 1
         results=.harness/results/$harness-$version.json
         rm -f "$results"

@@ -81,7 +81,7 @@ class Traits:
 
 @dataclass(frozen=True)
 class Installed:
-    """The program that a session's start would run, and the versions of it that were tried, oldest first.
+    """The program that a session's start would run, and the versions of it that were tried whole, oldest first.
 
     `version` is "" where it could not be asked for, and `trouble` says why.
     """
@@ -96,6 +96,8 @@ class Installed:
             return f"its version could not be asked for: {self.trouble}"
         if self.version in self.tried:
             return ""
+        if not self.tried:
+            return "no version of it was tried in every case: what is told of its sessions may be wrong"
         oldest, newest = self.tried[0], self.tried[-1]
         tried = oldest if oldest == newest else f"{oldest} to {newest}"
         if numbers_of(self.version) > numbers_of(newest):

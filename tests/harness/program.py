@@ -33,7 +33,7 @@ class Program:
     @property
     def version(self) -> str:
         """The version that runs."""
-        return os.environ.get("HARNESS_VERSION") or self.tried[-1]
+        return os.environ.get("HARNESS_VERSION") or (self.tried or ("latest",))[-1]
 
     @property
     def folder(self) -> Path:
@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> None:
     program = PROGRAMS[arguments[0]]
     tried = program.tried
     if arguments[1:] == ["ends"]:
-        tried = tuple(dict.fromkeys((tried[0], tried[-1])))
+        tried = tuple(dict.fromkeys((*tried[:1], *tried[-1:])))
     print(program.package, program.command, *tried)
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from core.model.harness import Transcript, TurnRecord
 
 #: Whose cases of tests/harness were run, oldest first.
-TRIED = ("0.61.0",)
+TRIED: tuple[str, ...] = ()
 OLDEST = "0.53.0"  #: whose hooks and arguments are known to do; older ones are refused
 _PROGRAM = "gemini"
 _PACKAGE = "@google/gemini-cli"

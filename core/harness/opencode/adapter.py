@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from core.model.harness import Transcript, TurnRecord
 
 #: Oldest first. Its terminal program loads plugins in all of them.
-TRIED = ("1.18.33",)
+TRIED: tuple[str, ...] = ()
 NEEDED = (1, 18)  #: older ones were never tried
 RESUMES = "THE_LOOP_OPENCODE_SESSION"  #: the conversation that a start resumes, for the plugin
 _PROGRAM = "opencode"
