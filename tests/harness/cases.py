@@ -92,12 +92,7 @@ def file_of(text: str) -> str:
 
 
 class Cases:
-    """Thirty things that people do with a session."""
-
-    @pytest.fixture
-    def kit(self) -> Kit:
-        """The harness."""
-        raise NotImplementedError
+    """Thirty things that people do with a session. Whoever subclasses this gives the fixture `kit`: the harness."""
 
     @pytest.fixture
     def talking(self, kit: Kit, model: ModelServer) -> Iterator[HarnessProduct]:

@@ -42,12 +42,7 @@ def wait_used(product: HarnessProduct, part: str, containing: str = "") -> None:
 
 
 class Counting:
-    """What is counted."""
-
-    @pytest.fixture
-    def kit(self) -> Kit:
-        """The harness."""
-        raise NotImplementedError
+    """What is counted. Whoever subclasses this gives the fixture `kit`: the harness."""
 
     @pytest.fixture
     def served(self, kit: Kit, model: ModelServer) -> Iterator[HarnessProduct]:

@@ -139,7 +139,7 @@ class TestOpenCode(HookedHarnessContract):
         stage.say("back1", "[[tool bash sleep 3 >/dev/null 2>&1 &]]")
 
         assert stage.expect(TurnEnded).pending_tasks == ()
-        time.sleep(5)
+        time.sleep(5)  # longer than the task: nothing tells of its end, so that there is nothing to wait for
         assert len(stage.of(TurnEnded)) == len(stage.of(TextTaken)) == 1
 
     @pytest.mark.capability("background tasks")
