@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from core.base.values import dataclass, replace
 from core.delivery.snapshot import believe_end
+from core.model.activity import Failure
 from core.model.delivering import by_argument
 from core.model.framing import is_pasted, takes
 from core.model.gate import HoldState, hold_state
@@ -250,8 +251,11 @@ def take_in(system: System, record: SessionRecord, events: Sequence[HarnessEvent
     with system.database.transaction(durable=False):
         _end_before(system, record, events)
         moved = settle_by(system, record, events)
+        told = _tell_failed(system, record, events, moved)
         _follow(system, record, events)
     tell(system.events, moved)
+    if told:
+        system.notify()
 
 
 def _end_before(system: System, record: SessionRecord, events: Sequence[HarnessEvent]) -> None:
@@ -261,6 +265,31 @@ def _end_before(system: System, record: SessionRecord, events: Sequence[HarnessE
     begun = [event.turn for event in events if isinstance(event, TextTaken) and event.begins]
     if known is not None and known.ending and begun and begun[-1] not in ("", known.turn):
         believe_end(system, record, known)
+
+
+def _tell_failed(
+    system: System, record: SessionRecord, events: Sequence[HarnessEvent], moved: Sequence[InboxRow]
+) -> bool:
+    """Tell of the messages that a turn took which failed at once: its hook told so before the record had the text.
+
+    Return whether there is something to post.
+    """
+    known = activity_of(system.activities, record)
+    if known is None or not known.failed or not known.ended_turn:
+        return False
+    prompts = [event.prompt for event in events if isinstance(event, TextTaken) and event.turn == known.ended_turn]
+    confirmed = [row.message for row in moved if row.state is MessageState.CONFIRMED]
+    failed = [each.id for each in confirmed if any(takes(prompt, each) for prompt in prompts)]
+    if not failed:
+        return False
+    from core.delivery.hearing import note_failure
+    from core.delivery.hook_ingest import why_silenced
+
+    system.marks.end(dict.fromkeys(failed, True))
+    if why_silenced(record, system.records.read(record.name)) is not None:
+        return False
+    event = TurnFailed("", "", Failure(known.failed), known.ended_turn)
+    return note_failure(system, record, event, failed, has_thread=True) > 0
 
 
 def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent]) -> None:

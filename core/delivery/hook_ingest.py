@@ -383,7 +383,7 @@ def _note_turn(records: Records, locks: Locks, record: SessionRecord) -> None:
 def _commit(system: System, record: SessionRecord, read: Read) -> None:
     taken = _Taken()
     latest = system.records.read(record.name)
-    silenced = _why_silenced(record, latest)
+    silenced = why_silenced(record, latest)
     taken.restarts = silenced is Reason.BEING_STOPPED and latest is not None and _is_restarted(latest)
     if silenced is None and any(_may_go_on(report, event) for report, events in read for event in events):
         taken.doubted, taken.agreed = _asked_elsewhere(system, record)
@@ -451,7 +451,8 @@ def _tell(system: System, record: SessionRecord, taken: _Taken) -> None:
         system.notify()
 
 
-def _why_silenced(record: SessionRecord, latest: SessionRecord | None) -> Reason | None:
+def why_silenced(record: SessionRecord, latest: SessionRecord | None) -> Reason | None:
+    """Return why the thread is told nothing of what the session does; None where it is told."""
     if latest is None or latest.uid != record.uid:
         return Reason.DELETED
     if latest.instance_id != record.instance_id:
