@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from core.base.values import dataclass, replace
 from core.delivery.snapshot import believe_end
-from core.model.activity import Failure
 from core.model.delivering import by_argument
 from core.model.framing import is_pasted, takes
 from core.model.gate import HoldState, hold_state
@@ -76,7 +75,7 @@ def settle_by(
                     system.clock.now(),
                     pasted,
                 )
-            case TurnEnded(turn=turn) | TurnFailed(turn=turn) if turn and _is_reported_in(system, record, turn):
+            case TurnEnded(turn=turn) | TurnFailed(turn=turn) if turn and awaits_record(system, record, turn):
                 moved += _settle_recorded(system, record)
             case TextBlocked(prompt=prompt, why=why, at=since):
                 _blocked(system, record, prompt, why, since)
@@ -136,7 +135,7 @@ def _touch(activities: Activities, row: InboxRow, now: datetime) -> None:
         activities.touch_message(row.message.uid, now)
 
 
-def _is_reported_in(system: System, record: SessionRecord, turn: str) -> bool:
+def awaits_record(system: System, record: SessionRecord, turn: str) -> bool:
     """Return whether a text was reported as the running turn began, which has that id, and no record told of it yet."""
     activity = activity_of(system.activities, record)
     if activity is None or activity.turn != turn or activity.turn_started_at is None:
@@ -275,7 +274,8 @@ def _tell_failed(
     Return whether there is something to post.
     """
     known = activity_of(system.activities, record)
-    if known is None or not known.failed or not known.ended_turn:
+    told = next((each.args for each in known.remarks if each.reason is Reason.TURN_FAILED), None) if known else None
+    if known is None or told is None or not known.ended_turn:
         return False
     prompts = [event.prompt for event in events if isinstance(event, TextTaken) and event.turn == known.ended_turn]
     confirmed = [row.message for row in moved if row.state is MessageState.CONFIRMED]
@@ -288,8 +288,7 @@ def _tell_failed(
     system.marks.end(dict.fromkeys(failed, True))
     if why_silenced(record, system.records.read(record.name)) is not None:
         return False
-    event = TurnFailed("", "", Failure(known.failed), known.ended_turn)
-    return note_failure(system, record, event, failed, has_thread=True) > 0
+    return note_failure(system, str(told["why"]), str(told["remedy"]), failed) > 0
 
 
 def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent]) -> None:
@@ -301,7 +300,7 @@ def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent
     if begun:  # the latest alone: of those before it the turns are over
         after = follow(after, begun[-1], now)
     for event in events:
-        shown = shown_by(after, event, "", was_pasted=was_pasted(system, record, event))
+        shown = shown_by(after, event, "", now, was_pasted=was_pasted(system, record, event))
         after = replace(after, shown=shown)
     blocked = next((event for event in reversed(events) if isinstance(event, TextBlocked)), None)
     began = before.turn_started_at

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from core.base.errors import NotRunning, TmuxSilent
 from core.base.values import dataclass, field, replace
 from core.delivery.evidence import settle_by, tell
-from core.delivery.hook_ingest import follow_conversation, ingest_record, take_told
+from core.delivery.hook_ingest import follow_conversation, ingest_record, take_told, without_secrets
 from core.delivery.screens import Form, look
 from core.delivery.snapshot import probe_of, replace_activity, turn_over
 from core.model.activity import (
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     from core.config.settings import Settings
     from core.harness.catalogue import Harnesses
     from core.model.posts import OWN_CHAT, NewPost
-    from core.store.sessions import Activities
     from core.tmux.runner import Runner
 
 
@@ -479,14 +478,9 @@ def _by_second_source(activity: Activity, opinion: StatusProbe, now: datetime, *
     return activity if activity.between_turns is opinion.between_turns else second_guess(activity, opinion, now)
 
 
-def note_failure(
-    system: System, record: SessionRecord, event: TurnFailed, taken: Sequence[str], *, has_thread: bool
-) -> int:
-    """Commit what the thread is told, and return how many posts that are. `taken`: the ids of the turn's messages.
-
-    Part of the open transaction, before the activity follows.
-    """
-    reason, remedy = words_of(system.settings, system.harnesses, record, event)
+def note_failure(system: System, reason: str, remedy: str, taken: Sequence[str]) -> int:
+    """Commit what the senders of a failed turn's messages are told, and return how many posts that are. `taken`: their
+    ids. Part of the open transaction."""
     then = text(Remedy.AFTER_FAILURE, remedy=remedy)
     count = 0
     for message in taken:
@@ -494,29 +488,21 @@ def note_failure(
         note = row and note_for(system, row, MessageState.CONFIRMED, said(reason), then)
         if note:  # the next one joins it
             count += sum(system.outbox.add([note]))
-    if not taken and not _is_told(system.activities, record, event) and has_thread:
-        count += sum(system.outbox.add([_of_nobodys(record, reason, remedy, system.clock.now())]))
     return count
-
-
-def _is_told(activities: Activities, record: SessionRecord, event: TurnFailed) -> bool:
-    """Return whether the latest turn failed for the same reason."""
-    before = activity_of(activities, record)
-    return before is not None and before.failed == event.failure.value
 
 
 def words_of(settings: Settings, harnesses: Harnesses, record: SessionRecord, event: TurnFailed) -> tuple[str, str]:
     """Return why the turn failed, and what a person can do."""
     remedies = traits_of(settings, harnesses, record).remedies
     remedy = remedy_of(event.failure, remedies, host=os.uname().nodename, attach=attach_of(record.name))
-    return what_failed(event.failure, event.message), remedy
+    return what_failed(event.failure, event.message or event.error), remedy
 
 
-def _of_nobodys(record: SessionRecord, reason: str, remedy: str, now: datetime) -> NewPost:
-    from core.model.posts import OWN_CHAT, NewPost, OutboundKind
-
-    moment = int(now.timestamp() * 1_000_000)
-    return NewPost(
+def note_failure_of_nobodys(system: System, record: SessionRecord, reason: str, remedy: str) -> int:
+    """Commit what the session's thread is told of a failed turn that took nobody's message, and return how many posts
+    that are. Part of the open transaction."""
+    moment = int(system.clock.now().timestamp() * 1_000_000)
+    post = NewPost(
         id=f"p-failed-{record.instance_id}-{moment}",
         key=f"failed:{record.instance_id}:{moment}",
         kind=OutboundKind.NOTE,
@@ -525,6 +511,7 @@ def _of_nobodys(record: SessionRecord, reason: str, remedy: str, now: datetime) 
         channel_kind=OWN_CHAT,
         text=f"A turn of `{record.name}` failed: {reason}. To do: {remedy}",
     )
+    return sum(system.outbox.add([post]))
 
 
 AFTER = timedelta(seconds=20)  #: without a word of its hooks; what passes sooner is not told
@@ -569,7 +556,8 @@ class Retries:
         retry = harness.retry_shown(screen) if activity.in_turn else None
         if retry is not None:
             self._unsure.discard(activity.instance)
-            _retries(self._system, record, activity, retry)
+            reason = without_secrets(self._system.settings, self._system.environ, retry.reason)
+            _retries(self._system, record, activity, replace(retry, reason=reason))
         elif activity.retrying and activity.in_turn and activity.instance not in self._unsure:
             self._unsure.add(activity.instance)
         elif activity.retrying:

@@ -10,7 +10,7 @@ Commands check whether there is anything to take in; what only one kind of repor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from core.base.errors import LockBusy, StoreBroken, TmuxMissing, TmuxSilent
 from core.base.names import new_marker, new_message_id
 from core.base.values import replace
-from core.delivery.evidence import settle_by, tell, was_pasted
+from core.delivery.evidence import awaits_record, settle_by, tell, was_pasted
 from core.delivery.snapshot import believe_end, holds_queued, note_step, probe_of, settle_end, turn_over
 from core.harness.base import BadReport, Reports, discard, put_aside, read_reports
 from core.model.activity import Activity, ActivityState
@@ -478,6 +478,8 @@ def _take(
     taken: _Taken,
 ) -> None:
     at = reported_at(report, system.clock.now())
+    if isinstance(event, TurnFailed):
+        event = replace(event, message=without_secrets(system.settings, system.environ, event.message))
     doubted = taken.doubted and _may_go_on(report, event)
     _see_to_end(system, record, report, event)
     taken.rows += settle_by(system, record, (event,), at)
@@ -496,11 +498,7 @@ def _take(
             else turn_over(system.marks, system.activities, record, at, failed=isinstance(event, TurnFailed))
         )
         if isinstance(event, TurnFailed) and silenced is None and report.agent == MAIN:
-            from core.delivery.hearing import note_failure
-
-            taken.answers += note_failure(
-                system, record, event, messages, has_thread=_has_thread(system.settings, system.bindings, record)
-            )
+            taken.answers += _tell_failure(system, record, event, messages)
             taken.failures.append(event)
     if isinstance(event, _GOES_ON):
         from core.delivery.permission_requests import went_on
@@ -524,6 +522,34 @@ def _take(
             taken.suppressed.append((report, quiet))
         elif _has_thread(system.settings, system.bindings, record):
             taken.answers += sum(system.outbox.add([_answer(record, report, event)]))
+
+
+def without_secrets(settings: Settings, environ: Mapping[str, str], words: str) -> str:
+    """Return what a program says of its failure, as it may be stored, logged and posted."""
+    from core.base.redaction import redactor_of
+    from core.config.settings import secret_variables
+
+    return redactor_of(environ, secret_variables(settings, environ)).redact(words)
+
+
+def _tell_failure(system: System, record: SessionRecord, event: TurnFailed, messages: Sequence[str]) -> int:
+    """Commit what the thread is told, and return how many posts that are. `messages`: ids of those that it took.
+
+    Of a turn that took nobody's message the session's thread is told, once until one succeeds or fails for another
+    reason. Where the record does not have yet what the turn took, it is told with that.
+    """
+    from core.delivery.hearing import note_failure, note_failure_of_nobodys, words_of
+
+    reason, remedy = words_of(system.settings, system.harnesses, record, event)
+    if messages:
+        return note_failure(system, reason, remedy, messages)
+    if event.turn and awaits_record(system, record, event.turn):
+        return 0
+    before = system.activities.get(record.uid)
+    known = before is not None and before.instance == record.instance_id and before.failed == event.failure.value
+    if known or not _has_thread(system.settings, system.bindings, record):
+        return 0
+    return note_failure_of_nobodys(system, record, reason, remedy)
 
 
 def _is_past(activities: Activities, record: SessionRecord, event: TurnEnded | TurnFailed) -> bool:
@@ -594,7 +620,7 @@ def _put_activity(
         after = replace(after, pending_tasks=before.pending_tasks)
     mode = report.mode if report.agent == MAIN else ""
     agreed, pasted = taken.agreed and not doubted, was_pasted(system, record, event)
-    shown = before.shown if report.by_record else shown_by(before, event, mode, agreed=agreed, was_pasted=pasted)
+    shown = before.shown if report.by_record else shown_by(before, event, mode, at, agreed=agreed, was_pasted=pasted)
     after = replace(after, mode=mode or before.mode, shown=shown)
     if not report.by_record and report.agent == MAIN and hears(before, event):
         from core.delivery.hearing import heard_again
@@ -605,7 +631,7 @@ def _put_activity(
 
         reason, remedy = words_of(system.settings, system.harnesses, record, event)
         failed = because(Reason.TURN_FAILED, why=reason, remedy=remedy)
-        after = replace(after, remarks=(*after.remarks, failed))
+        after = replace(after, remarks=(failed,))
     system.activities.put(after)
     why = WITH_ITS_SESSION if isinstance(event, Ended) else ""
     taken.jobs += [("job.started", task, "") for task in after.pending_tasks if task not in before.pending_tasks]

@@ -266,10 +266,15 @@ _REMEDIES: Mapping[Failure, str] = {
 }
 
 
+def in_short(message: str) -> str:
+    """Return the harness's own words in one line, cut short where they are long."""
+    said = " ".join(message.split())
+    return said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
+
+
 def what_failed(failure: Failure, message: str) -> str:
     """Return why the turn failed: our words, and the harness's own, `message`, where it has any."""
-    said = " ".join(message.split())
-    said = said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
+    said = in_short(message)
     return f"{_WHAT[failure]} ({said})" if said else _WHAT[failure]
 
 

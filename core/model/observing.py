@@ -17,6 +17,7 @@ from core.model.activity import (
     Capability,
     Shown,
     Silence,
+    in_short,
 )
 from core.model.gate import Observed
 from core.model.harness import (
@@ -138,7 +139,7 @@ def follow(
             after = _between_turns(_succeeded(told), tasks, at)
             return _over(_named(after, names), at, turn, queue_left=queue_left)
         case TurnFailed(error=error, message=message, failure=failure, turn=turn):
-            after = _failed(told, ": ".join(text for text in (error, message) if text), at)
+            after = _failed(told, ": ".join(text for text in (error, in_short(message)) if text), at)
             return _over(replace(after, failed=failure.value), at, turn, queue_left=queue_left)
         case Ended(reason=reason):
             return _moved(
@@ -313,11 +314,11 @@ def _moved(
 
 
 def shown_by(
-    activity: Activity, event: HarnessEvent, mode: str, *, agreed: bool = True, was_pasted: bool = False
+    activity: Activity, event: HarnessEvent, mode: str, at: datetime, *, agreed: bool = True, was_pasted: bool = False
 ) -> Shown:
     """Return what the instance has shown with this event, and before it. `activity`: before the event; `mode`: the
-    permission mode that its report names, "" where it names none; `agreed`: another source says the same of a turn's
-    end; `was_pasted`: the event's text is one that we have pasted, see `tells_of_paste`."""
+    permission mode that its report names, "" where it names none; `at`: when it was reported; `agreed`: another source
+    says the same of a turn's end; `was_pasted`: the event's text is one that we have pasted, see `tells_of_paste`."""
     shown = {**activity.shown, **({Capability.MODE: True} if mode else {})}
     match event:
         case Ready(source=source):
@@ -325,7 +326,7 @@ def shown_by(
             if source == "resume":
                 shown[Capability.RESUME] = True
         case PromptReported(internal=False, prompt=prompt, turn=turn, pasted=pasted):
-            if is_of_running_turn(activity, turn):
+            if is_of_running_turn(activity, turn) and _is_under_way(activity, at):
                 shown[Capability.QUEUE_EVIDENCE] = True
             if was_pasted and tells_of_paste(prompt, pasted):
                 shown[Capability.PLAIN_PASTES] = not pasted
@@ -354,6 +355,11 @@ def shown_by(
         case _:
             pass
     return shown
+
+
+def _is_under_way(activity: Activity, at: datetime) -> bool:
+    """Return whether the turn ran by then: a text reported sooner may be the one that began it, told late."""
+    return activity.turn_started_at is not None and at - activity.turn_started_at >= _LATE
 
 
 def tells_of_paste(prompt: str, pasted: tuple[str, ...]) -> bool:

@@ -226,6 +226,45 @@ def test_a_failed_turn_that_no_hook_told_of_is_told_as_failed(reading: Claude) -
     assert len(reading.told("standing.turn_failed")) == 1
 
 
+KEY = f"sk-ant-api03-{'Ab3' * 12}"
+
+
+@pytest.mark.parametrize("record_first", [True, False], ids=["record-first", "hook-first"])
+def test_a_message_whose_turn_failed_at_once_is_told_with_the_programs_words(
+    reading: Claude, record_first: bool
+) -> None:
+    """Once, whether the hook or the record comes first; the words are cut short, and carry no secret."""
+    bind(reading)
+    reading.pane.reports = False
+    message = say(reading.system, "scribe", "count them", actor="cli:ann", wait=0).message_id
+    reading.simulation.deliver()
+    prompt = reading.pane.prompts[-1]
+    reading.pane.reports, reading.pane.turn = True, "t-1"
+    reading.pane.report({"hook_event_name": "UserPromptSubmit", "prompt": prompt})
+    if record_first:
+        reading.begins(prompt)
+    reading.pane.fail("authentication_failed", f"API Error: 401 invalid key {KEY}{' tried' * 99}")
+    reading.system.ingest(reading.record.uid)
+    if not record_first:
+        reading.begins(prompt)
+    reading.simulation.deliverer.follow([reading.record.uid])
+    reading.simulation.deliverer.advance(reading.record.uid)
+
+    [note] = reading.posts(OutboundKind.NOTE)
+    row = get_standing(reading.system, "scribe")
+    assert note.text.startswith("ann's message to `scribe`, sent by a command, was taken by a turn that failed: ")
+    assert (
+        "its program is not logged in, or its key is not valid (API Error: 401 invalid key [redacted] tried"
+        in note.text
+    )
+    assert "run `claude` and `/login`" in note.text
+    assert len(note.text) < 700
+    assert reading.system.marks.failed(message)
+    assert row.detail.count("API Error") == 1
+    told = [*reading.told("standing.turn_failed"), row.detail, *map(text_of, reading.activity.remarks)]
+    assert not [one for one in told if KEY in str(one)]
+
+
 def test_a_message_is_done_when_its_turn_is_over_though_no_hook_says_so(reading: Claude) -> None:
     """The row is confirmed by the record, and its mark is settled at the end of its turn."""
     system, reading.pane.reports = reading.system, False
@@ -615,11 +654,14 @@ def test_a_request_that_is_given_up_says_so_in_its_note(reading: Claude) -> None
 
 
 def test_a_login_that_is_refused_is_told_with_its_remedy(reading: Claude) -> None:
-    """Waiting helps nobody there."""
+    """Waiting helps nobody there. What the screen shows of the key is not passed on."""
     reading.pane.begin("work")
     reading.system.ingest(reading.record.uid)
-    reading.pane.shown = retry_screen(5).replace("529 Overloaded", "401 fake error 401")
+    reading.pane.shown = retry_screen(5).replace("529 Overloaded", f"401 invalid key {KEY}")
     reading.after(AFTER)
 
     [note] = reading.posts(OutboundKind.NOTE)
+    [told] = reading.told("standing.retrying")
     assert "run `claude` and `/login`" in note.text
+    assert "(invalid key [redacted])" in str(told)
+    assert "(invalid key [redacted])" in note.text

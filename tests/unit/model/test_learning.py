@@ -1,6 +1,6 @@
 """What an instance shows of its harness's capabilities, and what follows where one is missing."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -19,6 +19,7 @@ from core.model.observing import shown_by
 
 C = Capability
 T0 = datetime(2026, 11, 30, tzinfo=UTC)
+LATER = T0 + timedelta(minutes=1)
 IDLE = Activity("s-1", "i-1", ActivityState.IDLE, T0)
 RUNNING = Activity("s-1", "i-1", ActivityState.BUSY, T0, turn_started_at=T0, turn="t-1")
 
@@ -46,14 +47,22 @@ def test_an_event_shows_what_it_shows(
     activity: Activity, event: HarnessEvent, mode: str, shown: dict[Capability, bool]
 ) -> None:
     """Nothing is concluded from a version, nor from what has not happened yet."""
-    assert shown_by(activity, event, mode, was_pasted=True) == shown
+    assert shown_by(activity, event, mode, LATER, was_pasted=True) == shown
+
+
+@pytest.mark.parametrize("late", [0, 1.9], ids=["at-once", "some-moments-late"])
+def test_a_report_from_the_beginning_of_a_turn_is_no_evidence_of_a_queue(late: float) -> None:
+    """The record may have told first that the turn began: then the hook's report of the same text has its id, too."""
+    told = PromptReported("hi", turn="t-1")
+
+    assert shown_by(RUNNING, told, "", T0 + timedelta(seconds=late)) == {}
 
 
 def test_what_was_shown_is_kept_and_the_latest_counts() -> None:
     """A capability that stops working is missing from then on."""
     before = Activity("s-1", "i-1", ActivityState.IDLE, T0, shown={C.PLAIN_PASTES: True, C.MODE: True})
 
-    after = shown_by(before, PromptReported("go", pasted=("go",)), "", was_pasted=True)
+    after = shown_by(before, PromptReported("go", pasted=("go",)), "", LATER, was_pasted=True)
 
     assert after == {C.PLAIN_PASTES: False, C.MODE: True}
 
@@ -74,4 +83,4 @@ TOLD = (PromptReported("a word " * 400), TextTaken("a\n" * 9), TextTaken("x", pa
 @pytest.mark.parametrize("told", TOLD)
 def test_what_we_did_not_paste_shows_nothing_of_pasting(told: HarnessEvent) -> None:
     """A boot prompt travels as an argument, and a person types or pastes for themselves."""
-    assert C.PLAIN_PASTES not in shown_by(IDLE, told, "")
+    assert C.PLAIN_PASTES not in shown_by(IDLE, told, "", LATER)

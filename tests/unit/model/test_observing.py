@@ -276,8 +276,8 @@ def test_turn_edges_are_guessed_where_hooks_alone_tell_of_them() -> None:
     """Where nothing else shows that a turn is over, the hooks' word is not proven by it."""
     running = follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0)
 
-    assert Capability.TURN_EDGES not in shown_by(running, END_OF_T1, "", agreed=False)
-    assert shown_by(running, END_OF_T1, "")[Capability.TURN_EDGES]
+    assert Capability.TURN_EDGES not in shown_by(running, END_OF_T1, "", LATER, agreed=False)
+    assert shown_by(running, END_OF_T1, "", LATER)[Capability.TURN_EDGES]
 
 
 def test_a_queue_that_turns_out_empty_leaves_a_session_idle() -> None:
