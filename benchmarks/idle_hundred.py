@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 from benchmarks.measuring import Ratio, report
@@ -49,13 +50,13 @@ def ratios(minutes: float = MINUTES) -> Iterator[Ratio]:
 
 
 def _all_idle(here: Stage) -> None:
-    """Say of every session that it is idle by its own word."""
+    """Say of every session that it has been idle for an hour, by its own word: none of them is just beginning."""
     system = here.system()
+    since = system.clock.now() - timedelta(hours=1)
     with system.database.transaction(durable=False):
         for record in system.records.all():
             if isinstance(record, SessionRecord):
-                now = system.clock.now()
-                system.activities.put(Activity(record.uid, record.instance_id or "", ActivityState.IDLE, now))
+                system.activities.put(Activity(record.uid, record.instance_id or "", ActivityState.IDLE, since))
     system.close()
 
 
