@@ -14,7 +14,7 @@ from core.base.errors import CoreError, InvalidValue, LockBusy, NotRunning, Refu
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import target_for
 from core.base.paths import StatePaths
-from core.base.values import dataclass
+from core.base.values import dataclass, replace
 from core.config.settings import Settings
 from core.delivery.snapshot import turn_over
 from core.harness.catalogue import Harnesses
@@ -114,6 +114,8 @@ def press(system: System, record: SessionRecord, actor: str) -> Pressed:
             f"{record.name}: no turn is running that could be interrupted",
             f"look at it: `the-loop standing screen {record.name}`",
         )
+    if opinion is not None and opinion.session_id:
+        context = replace(context, session_id=opinion.session_id)  # a parked turn may go on in one of its own
     transcript = harness.transcript(context, from_start=False)
     at = system.clock.now()
     deadline = at + timedelta(seconds=system.settings.routing.tmux.command_timeout_seconds)

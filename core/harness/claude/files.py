@@ -20,7 +20,7 @@ from typing import Any
 
 from core.base.files import read_plain
 from core.base.values import dataclass, replace
-from core.harness.base import object_of, opinion_in, read_status, text_of
+from core.harness.base import is_running, object_of, opinion_in, read_status, text_of
 from core.harness.claude.hooks import NOTIFICATION, failure_of, is_internal, pasted_parts
 from core.harness.records import LATEST, Lines, entry_of, holds, moment_of, written_after
 from core.model.harness import (
@@ -265,16 +265,28 @@ def read_opinion(path: Path) -> tuple[bool, StatusProbe | None]:
 
     In 2.1.332 a turn goes on in a process of its own once its person has looked at the list of agents (Left in an empty
     input line), also after they have come back. The file of the process in the pane then stands still, and names the
-    job; the file of the process with that job tells what it does. The latest one counts: a killed process leaves its
-    file. None where nothing tells.
+    job; the file of the process with that job tells what it does. A killed process leaves its file: one whose process
+    has ended, or whose pid another process has by now, tells nothing. None where nothing tells.
     """
-    found = read_status(path)
+    found = _told_by(path, lives=True)  # whoever asks has seen it
     job = text_of(found[0], _PARKED) if found is not None else ""
     if found is None or not job:
         return False, opinion_in(*found) if found is not None else None
-    others = (read_status(other) for other in path.parent.glob("*.json"))
+    others = (_told_by(other) for other in path.parent.glob("*.json"))
     told = [one for one in others if one is not None and text_of(one[0], "jobId") == job]
     return True, opinion_in(*max(told, key=lambda one: one[1])) if told else None
+
+
+def _told_by(path: Path, *, lives: bool = False) -> tuple[Mapping[str, Any], datetime] | None:
+    """Return what `sessions/PID.json` tells, and since when; None where that process does not write it any more.
+
+    Newer versions note when their process began (`procStart`, seen of 2.1.332). `lives`: a process with that pid does.
+    """
+    found = read_status(path)
+    if found is None or not path.stem.isdecimal():
+        return None
+    began = text_of(found[0], "procStart")
+    return found if (lives and not began) or is_running(int(path.stem), began) else None
 
 
 def has_turn(path: Path) -> bool:

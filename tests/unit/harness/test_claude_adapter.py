@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -399,19 +400,39 @@ def test_of_a_parked_conversation_its_job_alone_is_the_second_opinion(
     (folder / f"{os.getpid()}.json").write_text('{"status": "busy", "parkedJobId": "2728709f"}')
     spare, job = {"jobId": "cc802c7a", "status": "idle"}, {"jobId": "2728709f", "sessionId": "c-2"}
     (folder / f"{os.getppid()}.json").write_text(json.dumps(spare))
-    of_job = folder / f"{os.getpid() + 1}.json"
+    with subprocess.Popen(["sleep", "60"]) as process:
+        of_job = folder / f"{process.pid}.json"
 
-    def told(**changes: str) -> StatusProbe | None:
-        of_job.write_text(json.dumps({**job, **changes}))
-        return claude.probe_status(context, os.getpid())
+        def told(**changes: str) -> StatusProbe | None:
+            of_job.write_text(json.dumps({**job, **changes}))
+            return claude.probe_status(context, os.getpid())
 
-    assert claude.probe_status(context, os.getpid()) is None
-    assert told() is None
-    assert told(status="busy") == StatusProbe(ActivityState.BUSY)
-    idle = told(status="idle")
+        assert claude.probe_status(context, os.getpid()) is None
+        assert told() is None
+        assert told(status="busy") == StatusProbe(ActivityState.BUSY)
+        idle = told(status="idle")
+        process.kill()
     assert idle == StatusProbe(ActivityState.IDLE, turn_over=True)
     assert idle is not None
     assert idle.session_id == "c-2"
+    assert told(status="busy") is None, "its process was killed, and has left its file"
+
+
+def test_a_status_file_of_another_process_with_that_pid_is_no_opinion(
+    claude: ClaudeHarness, context: SessionContext, environ: dict[str, str]
+) -> None:
+    """A killed process leaves its file, and its pid is given to another one."""
+    folder = Path(environ["HOME"]) / ".claude" / "sessions"
+    folder.mkdir(parents=True)
+    began = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+
+    def told(proc_start: str) -> StatusProbe | None:
+        status = json.dumps({"status": "busy", "procStart": proc_start})
+        (folder / f"{os.getpid()}.json").write_text(status)
+        return claude.probe_status(context, os.getpid())
+
+    assert told(began) == StatusProbe(ActivityState.BUSY)
+    assert told(str(int(began) - 1)) is None
 
 
 @pytest.mark.parametrize(
