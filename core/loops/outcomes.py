@@ -29,8 +29,7 @@ _LOG = logging.getLogger(__name__)
 _HOOK_TIME = timedelta(seconds=5)  #: from what proves a turn to the hook that tells when it began
 _TAKEN = {
     MessageState.CONFIRMED: loop_transitions.DELIVERED,
-    MessageState.ACCEPTED: loop_transitions.DELIVERED,
-    MessageState.SUBMITTED: loop_transitions.DELIVERED,
+    MessageState.SUBMITTED: loop_transitions.SUBMITTED,
     MessageState.UNKNOWN: loop_transitions.UNKNOWN,
 }
 _HELD = frozenset({HoldState.STOPPED, HoldState.FAILED})
@@ -54,7 +53,10 @@ def name_of(loops: Loops, run: LoopRun) -> str:
 
 
 def settle_run(system: System, run_id: str) -> None:
-    """Settle one run by its inbox row. Raises StoreBroken, RecordUnreadable, Refused."""
+    """Settle one run by its inbox row; one that its harness has waits until it is known whether a turn took it.
+
+    Raises StoreBroken, RecordUnreadable, Refused.
+    """
     with failpoint(Failpoint.LOOP_SETTLE), system.database.transaction(durable=True):
         run = system.loops.run(run_id)
         if run is None or run.state is not RunState.SENT:
@@ -62,21 +64,28 @@ def settle_run(system: System, run_id: str) -> None:
         loop, row = system.loops.get(run.loop_id), system.inbox.get(run.message_id)
         if loop is None or row is None:
             close_run(system.loops, run, "cancelled", "it is gone")
+        elif row.state is MessageState.ACCEPTED:
+            return
         elif row.state in _TAKEN:
-            if not _hook_may_come(loop, row, system.clock.now()):
-                take(system, loop, run, row.submitted_at or row.updated_at, row.instance or "", _TAKEN[row.state])
+            if run.taken_at is not None or not _hook_may_come(loop, row, system.clock.now()):
+                take(system, loop, run, row)
         elif row.state is MessageState.CANCELLED:
             _cancelled(system, loop, run, row)
         else:
             _failed(system, loop, run, row)
 
 
-def take(system: System, loop: Loop, run: LoopRun, at: datetime, instance: str, result: str) -> None:
-    """Count a tick that a turn of that instance took at `at`. Part of the open transaction."""
+def take(system: System, loop: Loop, run: LoopRun, row: InboxRow) -> LoopRun | None:
+    """Count a tick of which it is known, or never will be, that a turn took it; return the run if its turn is to end.
+
+    Part of the open transaction.
+    """
+    noted = run.taken_at if run.instance == row.instance else None
+    at, result = noted or row.submitted_at or row.updated_at, _TAKEN[row.state]
     if loop.status not in OPEN:
         close_run(system.loops, run, result, "its loop has ended meanwhile")
         system.loops.change(loop, run_count=loop.run_count + 1, last_run_at=at, last_result=result)
-        return
+        return None
     changed = apply(
         system,
         loop,
@@ -84,9 +93,10 @@ def take(system: System, loop: Loop, run: LoopRun, at: datetime, instance: str, 
         message=run.message_id,
     )
     if loop.mode is Mode.DYNAMIC and changed.status in OPEN:
-        system.loops.move_run(run, state=RunState.TAKEN, taken_at=at, instance=instance, outcome=result)
-    else:
-        close_run(system.loops, run, result)
+        instance = run.instance or row.instance or ""
+        return system.loops.move_run(run, state=RunState.TAKEN, taken_at=at, instance=instance, outcome=result)
+    close_run(system.loops, run, result)
+    return None
 
 
 def _hook_may_come(loop: Loop, row: InboxRow, now: datetime) -> bool:
@@ -94,9 +104,9 @@ def _hook_may_come(loop: Loop, row: InboxRow, now: datetime) -> bool:
 
     A conversation's file may prove the turn before the hook that tells of its beginning is read.
     """
-    if loop.mode is not Mode.DYNAMIC or row.state not in (MessageState.CONFIRMED, MessageState.ACCEPTED):
+    if loop.mode is not Mode.DYNAMIC or row.state is not MessageState.CONFIRMED:
         return False
-    return row.state is MessageState.ACCEPTED or timedelta() <= now - row.updated_at < _HOOK_TIME
+    return timedelta() <= now - row.updated_at < _HOOK_TIME
 
 
 def _cancelled(system: System, loop: Loop, run: LoopRun, row: InboxRow) -> None:
@@ -149,19 +159,14 @@ def _ahead(loop: Loop, now: datetime) -> datetime | None:
 
 
 def turn_began(system: System, record: SessionRecord, prompt: str, at: datetime) -> None:
-    """Count each tick that this turn has taken, and note when it began. Part of the open transaction."""
-    runs = system.loops.open_runs(record.uid)
-    for run in runs:
+    """Note when the turn began of whose beginning with a tick a hook tells. Part of the open transaction.
+
+    That the turn took it is counted once the tick's row says so.
+    """
+    for run in system.loops.open_runs(record.uid):
         row = system.inbox.get(run.message_id) if run.message_id else None
-        loop = system.loops.get(run.loop_id)
-        if loop is None or row is None or not takes(prompt, row.message):
-            continue
-        if run.state is RunState.SENT:
-            take(system, loop, run, at, record.instance_id or "", loop_transitions.DELIVERED)
-        elif run.state is RunState.TAKEN:
-            system.loops.move_run(
-                run, taken_at=at, instance=record.instance_id or "", outcome=loop_transitions.DELIVERED
-            )
+        if row is not None and run.state in (RunState.SENT, RunState.TAKEN) and takes(prompt, row.message):
+            system.loops.move_run(run, taken_at=at, instance=record.instance_id or "")
 
 
 def turn_ended(system: System, record: SessionRecord, failure: TurnFailed | None, at: datetime) -> None:
@@ -171,12 +176,23 @@ def turn_ended(system: System, record: SessionRecord, failure: TurnFailed | None
     """
     limit = failure is not None and loop_transitions.is_limit(failure.error, failure.message)
     for run in system.loops.open_runs(record.uid):
-        if run.state is RunState.TAKEN and run.instance == record.instance_id and _not_before(run, at):
-            _settle_taken(system, run, failure, limited=limit)
+        taken = _counted(system, run) if run.instance == record.instance_id and _not_before(run, at) else None
+        if taken is not None:
+            _settle_taken(system, taken, failure, limited=limit)
     if failure is None:
         _limit_is_over(system, record)
     elif limit:
         _limit(system, record, failure)
+
+
+def _counted(system: System, run: LoopRun) -> LoopRun | None:
+    """Return the run once its tick counts as taken; None where that is not known yet, or the tick was all of it."""
+    loop, row = system.loops.get(run.loop_id), system.inbox.get(run.message_id) if run.message_id else None
+    if run.state is not RunState.SENT:
+        return run if run.state is RunState.TAKEN else None
+    if loop is None or row is None or row.state is not MessageState.CONFIRMED:
+        return None
+    return take(system, loop, run, row)
 
 
 def _not_before(run: LoopRun, at: datetime) -> bool:

@@ -160,7 +160,7 @@ def cancel_runs(inbox: Inbox, loops: Loops, loop: Loop, because: Because) -> Non
 
 def _cancel(inbox: Inbox, loops: Loops, run: LoopRun, because: Because) -> None:
     if run.state is RunState.TAKEN:
-        loops.move_run(run, state=RunState.OVER, outcome="delivered")
+        loops.move_run(run, state=RunState.OVER, outcome=run.outcome)
         return
     if run.state is RunState.SENT:
         row = inbox.get(run.message_id)

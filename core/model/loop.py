@@ -90,7 +90,7 @@ class Loop:
     deferrals: int = 0  #: how often a due run has had to wait for its session
     failures: int = 0  #: failed runs in a row
     last_run_at: datetime | None = None
-    last_result: str = ""  #: how the latest run went: `delivered`, `unknown`, `failed`, `deferred`
+    last_result: str = ""  #: how the latest run went: `delivered`, `submitted`, `unknown`, `failed`, `deferred`
     last_error: str = ""
     next_run_at: datetime | None = None  #: None: none is planned (a dynamic loop between its runs), or it has ended
     reason: str = ""  #: why it ended, was paused, or runs next when it does
@@ -124,9 +124,9 @@ class LoopRun:
     lease_until: datetime
     last: bool = False  #: no other follows: the loop is too old
     message_id: str = ""  #: of its inbox row
-    taken_at: datetime | None = None  #: when a turn took it, by the harness's own record
+    taken_at: datetime | None = None  #: when a turn took it; while SENT: when a hook told of a turn that begins with it
     instance: str = ""  #: the pane whose turn took it
-    outcome: str = ""  #: once OVER: delivered | unknown | failed | held | cancelled | lapsed
+    outcome: str = ""  #: once OVER: delivered | submitted | unknown | failed | held | cancelled | lapsed
     detail: str = ""  #: why, in words
     deferred: bool = False  #: its tick had to wait for the session, which is counted once
 

@@ -19,6 +19,7 @@ LONGEST_LIMIT = timedelta(hours=2)
 _LONGEST_TOLD = timedelta(days=8)  #: no usage limit that a harness tells of lasts longer: what does is no reset time
 
 DELIVERED, UNKNOWN, FAILED, DEFERRED = "delivered", "unknown", "failed", "deferred"
+SUBMITTED = "submitted"  #: its Enter was written; the program can prove no more
 NO_NEXT_RUN = "its turn ended without schedule_next_run"
 RESTARTED = "restarted without a next run"
 
@@ -52,7 +53,7 @@ def expired(loop: Loop, most_age: timedelta, now: datetime, **changes: Any) -> F
 
 
 def delivered(loop: Loop, run: LoopRun, at: datetime, result: str, most_age: timedelta | None) -> Fate:
-    """Return what follows from a tick that a turn took at `at`, or may have taken (`result` unknown)."""
+    """Return what follows from a tick that a turn took at `at`, or may have taken (`result` submitted or unknown)."""
     count = loop.run_count + 1
     changes: dict[str, Any] = {
         "run_count": count,
@@ -61,7 +62,7 @@ def delivered(loop: Loop, run: LoopRun, at: datetime, result: str, most_age: tim
         "failures": 0,
         "asked": False,
     }
-    if result == DELIVERED:
+    if result != UNKNOWN:
         changes["last_error"] = ""
     if loop.max_runs is not None and count >= loop.max_runs:
         reason = "it has run once, as asked" if count == 1 else f"it has run {count} times, as asked"

@@ -150,6 +150,17 @@ class Case:
         found = [row.state for row in rows(self.system, self.name) if row.message.text == text]
         return found == [MessageState.QUEUED]
 
+    def story(self) -> str:
+        """Return what was said of it and what it did, in order, for whoever reads that a claim is false."""
+        told = [(each.began, f"{each.verb} {each.detail!r}") for each in self.told]
+        told += [(each.ended, f"{each.verb} answered {each.outcome}: {each.detail}") for each in self.told]
+        told += [(each.at, f"did: {each.what} {each.text[:80]!r}") for each in self.deeds()]
+        stood = [
+            (row.updated_at.timestamp(), f"{row.message.text!r} is {row.state.value}: {row.detail}")
+            for row in rows(self.system, self.name)
+        ]
+        return "\n".join(f"{at:.2f} {what}" for at, what in sorted([*told, *stood]))
+
     def states(self) -> tuple[str, ...]:
         """Return where its messages stand."""
         return tuple(f"{row.state.value} {row.updated_at}" for row in rows(self.system, self.name))

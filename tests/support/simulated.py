@@ -21,13 +21,23 @@ from core.delivery.deliverer import Deliverer
 from core.loops.scheduler import Scheduler
 from core.model.framing import PASTE_END, PASTE_START, SUBMIT
 from core.model.loop import Loop, Mode
-from core.model.pane import Pane, Paste, Receipt, Survey, Typing, View, Written
+from core.model.pane import Pane, Paste, Receipt, Survey, Typing, View
+from core.model.pane import Written as Outcome
 from core.model.session import LastExit, SessionRecord, Status
 from core.service.wiring import build_system
 from core.session.system import System
 from core.tmux.runner import Runner
 from embedded.agent.conversation import Conversation
 from tests.unit.store.samples import StandingClock, a_record
+
+
+class Recorded(Conversation):
+    """A conversation's record, by the clock of the simulation."""
+
+    clock: StandingClock
+
+    def _append(self, entry: dict[str, Any]) -> None:
+        super()._append({"timestamp": self.clock.now().isoformat(), **entry})
 
 
 @dataclass
@@ -50,10 +60,10 @@ class Played:
     shown: str = ""  #: on its screen
     record: Conversation | None = None  #: in which it writes what its turns take
 
-    def take(self, data: bytes, receipt: Receipt, token: str) -> Written:
+    def take(self, data: bytes, receipt: Receipt, token: str) -> Outcome:
         """Do what the agent does with what is typed."""
         if self.dead:
-            return Written.DEAD
+            return Outcome.DEAD
         self.receipts[receipt] = token
         if data == SUBMIT:
             prompt, self.pasted = self.pasted, ""
@@ -61,7 +71,7 @@ class Played:
                 self.begin(prompt)
         else:
             self.pasted = data.removeprefix(PASTE_START).removesuffix(PASTE_END).decode()
-        return Written.DONE
+        return Outcome.DONE
 
     def begin(self, prompt: str) -> None:
         """Begin a turn with this prompt."""
@@ -126,24 +136,24 @@ class PlayedTmux:
             "%1", "$1", target, played.instance, played.pid, played.dead, played.exit, False, False, played.receipts
         )
 
-    def write(self, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime) -> Written:
+    def write(self, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime) -> Outcome:
         """See Runner."""
         if self.silent:
             raise TmuxSilent("tmux does not answer", "wait")
         self.writes += 1
-        return self.panes[instance].take(data, receipt, token) if instance in self.panes else Written.ABSENT
+        return self.panes[instance].take(data, receipt, token) if instance in self.panes else Outcome.ABSENT
 
     def recent(self, seconds: float) -> Survey | None:
         """See Runner."""
         return None
 
-    def paste_all(self, pastes: Sequence[Paste]) -> tuple[Written | None, ...]:
+    def paste_all(self, pastes: Sequence[Paste]) -> tuple[Outcome | None, ...]:
         """See Runner."""
         return tuple(self._paste(paste) for paste in pastes)
 
-    def _paste(self, paste: Paste) -> Written:
+    def _paste(self, paste: Paste) -> Outcome:
         done = self.write(paste.instance, paste.data, Receipt.PASTED, paste.token, paste.deadline)
-        if paste.enter and done is Written.DONE:
+        if paste.enter and done is Outcome.DONE:
             return self.write(paste.instance, SUBMIT, Receipt.SUBMITTED, paste.enter, paste.deadline)
         return done
 
@@ -187,7 +197,8 @@ class Simulation:
 
     def session(self, name: str = "scribe", **changes: Any) -> SessionRecord:
         """Record a running session, with a pane that reads and is idle, and return it."""
-        record = a_record(name, status=Status.RUNNING, instance_id=f"i-{name}", started_at=self.clock.now(), **changes)
+        told = {"harness_session_id": f"c-{name}", "started_at": self.clock.now(), **changes}
+        record = a_record(name, status=Status.RUNNING, instance_id=f"i-{name}", **told)
         self.system.records.write(record)
         self.system.paths.session(record.uid).mkdir(parents=True, mode=0o700, exist_ok=True)
         self.pane(record).read()
@@ -199,6 +210,10 @@ class Simulation:
         instance = record.instance_id or ""
         spool = self.system.paths.spool_of(instance)
         played = Played(record.name, instance, spool, 100_000 + len(self.tmux.panes), self.clock, reports)
+        if record.harness_session_id is not None and reports:
+            state = self.system.paths.session(record.uid) / "agent"
+            played.record = Recorded(state, record.harness_session_id)
+            played.record.clock = self.clock
         self.tmux.panes[instance] = played
         return played
 

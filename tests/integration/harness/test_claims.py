@@ -91,8 +91,9 @@ def judge(drive: Callable[[Case], None], behaviours: Sequence[str]) -> None:
         events = product.events()
         found = {case.behaviour: false_claims(case, events) for case in cases}
         missing = {case.behaviour: untold(case) for case in cases if case.behaviour not in DRIVES[drive]}
-    assert {behaviour: claims for behaviour, claims in found.items() if claims} == {}
-    assert {behaviour: texts for behaviour, texts in missing.items() if texts} == {}
+        stories = [case.story() for case in cases if found[case.behaviour] or missing.get(case.behaviour)]
+    assert {behaviour: claims for behaviour, claims in found.items() if claims} == {}, "\n\n".join(stories)
+    assert {behaviour: texts for behaviour, texts in missing.items() if texts} == {}, "\n\n".join(stories)
 
 
 @pytest.mark.long

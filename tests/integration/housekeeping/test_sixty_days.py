@@ -16,7 +16,6 @@ from core.model.channel import Swept
 from core.model.message import Kind, ReplyAddress
 from core.model.session import Binding
 from core.service.housekeeping import Housekeeper
-from embedded.agent.conversation import Conversation
 from tests.support.chat import Chat
 from tests.support.simulated import Simulation, simulated
 from tests.unit.store.samples import a_binding, a_message
@@ -57,9 +56,7 @@ class Season:
         self.posts = OutboundWorker(system, self.chat)
         self.housekeeper = Housekeeper(system)
         for name in NAMES:
-            record = self.simulation.session(name, harness_session_id=name)
-            state = system.paths.session(record.uid) / "agent"
-            self.simulation.tmux.panes[f"i-{name}"].record = Conversation(state, name)
+            record = self.simulation.session(name)
             system.bindings.bind(self.binding(name))
             self.simulation.loop(
                 uid=record.uid, name=name, interval=timedelta(hours=1), keep_alive=True, created_by=f"agent:{name}"

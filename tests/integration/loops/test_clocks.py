@@ -65,7 +65,8 @@ def test_a_turn_that_ends_after_it_was_set_back_is_an_idle_edge(simulation: Simu
 def test_the_pace_of_an_unobserved_session_begins_anew(simulation: Simulation) -> None:
     """Where nobody can tell whether a turn is over, the latest run that lies ahead sets no pace."""
     record = simulation.session("mute")
-    simulation.tmux.panes["i-mute"].reports = False
+    pane = simulation.tmux.panes["i-mute"]
+    pane.reports, pane.record = False, None
     loop = simulation.loop(uid=record.uid, name="mute")
     simulation.pass_time(minutes=16)
     before = simulation.now(loop).run_count

@@ -158,7 +158,7 @@ def test_a_second_tick_waits_for_a_turn_end_though_the_session_looks_idle(simula
 def test_unknown_activity_lets_a_tick_in_no_more_often_than_its_interval(simulation: Simulation) -> None:
     """One in flight, never closer than the interval; a harness without hooks proves nothing, and that is said."""
     pane = simulation.tmux.panes["i-scribe"]
-    pane.reports = False
+    pane.reports, pane.record = False, None
     simulation.system.activities.forget("s-scribe")
     loop = simulation.loop()
 
@@ -349,3 +349,37 @@ def test_a_message_is_begun_by_whoever_says_it_though_a_tick_waits(simulation: S
     row = simulation.system.inbox.get(said.id)
     assert row is not None
     assert row.state is MessageState.PASTED
+
+
+def test_a_tick_that_its_program_has_counts_as_delivered_once_a_turn_took_it(simulation: Simulation) -> None:
+    """A hook that reports its text proves no turn: the run stays open until the conversation's record has it."""
+    pane = simulation.tmux.panes["i-scribe"]
+    record, pane.record = pane.record, None
+    assert record is not None
+    loop = simulation.loop()
+    simulation.pass_time(step=1.0, minutes=5)
+    [row] = simulation.system.inbox.with_states("s-scribe", {MessageState.ACCEPTED})
+    had = simulation.now(loop)
+    runs = simulation.system.loops.open_runs()
+
+    record.user(pane.prompts[-1], "human", pane.turn)
+    simulation.deliverer.advance("s-scribe")
+    simulation.turn()
+
+    assert (had.run_count, had.last_result, [run.message_id for run in runs]) == (0, "", [row.message.id])
+    assert (simulation.now(loop).run_count, simulation.now(loop).last_result) == (1, "delivered")
+
+
+def test_a_tick_of_which_no_record_tells_is_unknown_and_not_delivered(simulation: Simulation) -> None:
+    """Its program had it, is idle, and nothing shows a turn that took it."""
+    simulation.tmux.panes["i-scribe"].record = None
+    loop = simulation.loop()
+    simulation.pass_time(minutes=5)
+    simulation.finish()
+
+    for _ in range(10):
+        simulation.clock.pause(1)
+        simulation.deliverer.advance("s-scribe")
+        simulation.scheduler.turn()
+
+    assert (simulation.now(loop).run_count, simulation.now(loop).last_result) == (1, "unknown")

@@ -301,7 +301,8 @@ def test_a_stopped_loop_stays_stopped_and_its_thread_is_told_once(system: System
 def test_a_loop_that_its_own_turn_stops_leaves_no_open_run(system: System, clock: StandingClock) -> None:
     """The turn took the tick: that counts as a run that was delivered."""
     loop = _made(system)
-    run = system.loops.move_run(_waiting(system, loop, clock), state=RunState.TAKEN, taken_at=clock.moment)
+    waiting = _waiting(system, loop, clock)
+    run = system.loops.move_run(waiting, state=RunState.TAKEN, taken_at=clock.moment, outcome="delivered")
     assert run is not None
 
     stop_loop(system, SCRIBE, loop.id, "done")
