@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 
 from core.base.clock import Clock
-from core.base.errors import CoreError, LockBusy, Refused, TmuxMissing, TmuxSilent, UnsupportedHarness
+from core.base.errors import CoreError, LockBusy, Refused, StoreBroken, TmuxMissing, TmuxSilent, UnsupportedHarness
 from core.base.loggers import logger
 from core.base.values import replace
 from core.config.settings import Settings
@@ -96,6 +96,7 @@ class Deliverer:
         self._alone: set[str] = set()  #: sessions whose messages are pasted with nobody else's
         self._screens = Screens(system)
         self._dialogs = DialogWatch(system, shows=False)
+        self._followed_at: dict[str, datetime] = {}  #: by session: when what its harness has was looked at last
         self.followed: set[str] = set()  #: sessions whose conversation may still tell of a message
 
     def advance(self, uid: str) -> datetime | None:
@@ -212,6 +213,7 @@ class Deliverer:
         if row is None:
             return self._read_on(uid)
         self.followed.add(uid)
+        self._read_on_beside(row)
         record = self._record(row)
         if record is None:
             return self._void(uid)
@@ -235,28 +237,46 @@ class Deliverer:
             return self._now()  # another process has moved the row on
 
     def _read_on(self, uid: str) -> datetime | None:
-        """Read the conversation while the harness's own queue holds a message of ours.
+        """Read the conversation while the harness has a message of ours that no turn is known to have taken.
 
         One that it slips into a running turn fires no hook (Claude Code 2.1.197): only the conversation tells of it.
         """
+        self._followed_at[uid] = self._now()
         rows = self._accepted(uid)
         record = self._record(rows[0]) if rows else None
-        if record is not None and self._transcripts.read(record):
+        if record is not None:
+            unread = self._unread(record)
             rows = [row for row in self._accepted(uid) if row.instance == record.instance_id]
             if rows:
-                return self._followed_on(record, rows)
+                return self._followed_on(record, rows, unread)
         self._transcripts.forget(uid)
         self.followed.discard(uid)
         return None
 
+    def _read_on_beside(self, row: InboxRow) -> None:
+        """Do that once in a while, too, while another message of the session waits."""
+        uid, now = row.message.uid, self._now()
+        looked_at = self._followed_at.get(uid)
+        if row.state in WAITING and (looked_at is None or not looked_at <= now < looked_at + LOOK):
+            self._read_on(uid)
+            self.followed.add(uid)
+
+    def _unread(self, record: SessionRecord) -> Because | None:
+        """Read what the conversation's record tells, and return why it tells nothing; None where it was read."""
+        try:
+            return None if self._transcripts.read(record) else Because(Reason.NO_RECORD)
+        except StoreBroken as error:  # if that is our own database, whoever asks it next is told
+            return Because(Reason.RECORD_UNREAD, {"error": error.message})
+
     def _accepted(self, uid: str) -> list[InboxRow]:
         return list(self._system.inbox.with_states(uid, {MessageState.ACCEPTED}))
 
-    def _followed_on(self, record: SessionRecord, rows: list[InboxRow]) -> datetime:
+    def _followed_on(self, record: SessionRecord, rows: list[InboxRow], unread: Because | None) -> datetime:
         """See to what the live harness has and no turn has taken, and return when to look again.
 
         Under a pause its own queue would begin a turn, and is taken back. Where it is idle by its own word, and its
-        record knows of no turn that took a text, nobody can tell what became of it.
+        record knows of no turn that took a text, nobody can tell what became of it. `unread`: why its record tells
+        nothing; what nothing has told of for as long as texts are kept is not followed for ever.
         """
         now = self._now()
         if any(not is_over(row, now) for row in rows):
@@ -272,16 +292,24 @@ class Deliverer:
                     take_back(self._system, record, sight.survey)
             except (LockBusy, TmuxSilent):
                 pass  # looked at again
-            return self._now() + _TAKE_BACK_RETRY
+            if unread is None:
+                return self._now() + _TAKE_BACK_RETRY
         rested = sight.activity.since if sight.activity is not None else now
-        if sight.observed is Observed.IDLE and (sight.opinion is None or sight.opinion.turn_over):
-            why, remedy = Because(Reason.NOT_TAKEN), text(Remedy.LOOK_FIRST)
-            for row in rows:
-                if now - max(rested, row.updated_at) >= _NOT_TAKEN:
-                    with suppress(Refused):  # another process has moved it on
-                        self._recorder.settle(row, Settle(MessageState.UNKNOWN, why, remedy, note=True))
-            return now + _NOT_TAKEN
-        return now + LOOK
+        idle = sight.observed is Observed.IDLE and (sight.opinion is None or sight.opinion.turn_over)
+        days = self._system.settings.limits.retain_text_days
+        for row in self._accepted(record.uid):
+            known = row.queued_at is not None and unread is None  # its record still has it in the queue
+            if row.instance != record.instance_id:
+                continue
+            if idle and now - max(rested, row.updated_at) >= _NOT_TAKEN:
+                self._not_known(row, unread or Because(Reason.NOT_TAKEN))
+            elif not known and now - row.updated_at >= timedelta(days=days):
+                self._not_known(row, unread or Because(Reason.NEVER_TOLD, {"days": days}))
+        return now + (_NOT_TAKEN if idle else LOOK)
+
+    def _not_known(self, row: InboxRow, because: Because) -> None:
+        with suppress(Refused):  # another process has moved it on
+            self._recorder.settle(row, Settle(MessageState.UNKNOWN, because, text(Remedy.LOOK_FIRST), note=True))
 
     def _resting(self, row: InboxRow, record: SessionRecord) -> datetime | None:
         """Read what may prove the row, without a lock; return when to look again if only that can move it now."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from core.base.errors import StoreBroken, TrustFailed
 from core.base.values import dataclass, replace
 from core.delivery.snapshot import believe_end
 from core.model.delivering import by_argument
@@ -150,10 +151,14 @@ def awaits_record(system: System, record: SessionRecord, turn: str) -> bool:
 def _settle_recorded(system: System, record: SessionRecord) -> tuple[InboxRow, ...]:
     """Settle what the conversation's record holds by now: a turn that was over in a moment ends before it is read.
 
-    What follows from a turn's end concerns the messages that are known to be in it.
+    What follows from a turn's end concerns the messages that are known to be in it. A record that cannot be read
+    proves nothing, and keeps no end from being taken in.
     """
-    transcript = _opened(system, record, from_start=True)
-    taken = () if transcript is None else transcript.new_events()
+    try:
+        transcript = _opened(system, record, from_start=True)
+        taken = () if transcript is None else transcript.new_events()
+    except StoreBroken:
+        return ()
     return settle_by(system, record, (event for event in taken if isinstance(event, TextTaken)))
 
 
@@ -399,8 +404,11 @@ def give_back(system: System, record: SessionRecord, instance: str | None) -> bo
     lost = [row for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED}) if row.instance != instance]
     if not lost:
         return False
-    transcripts = Transcripts(system)
-    kept = transcripts.read(record) and _is_recorded(system, record)
+    transcripts, unread = Transcripts(system), None
+    try:
+        kept = transcripts.read(record) and _is_recorded(system, record)
+    except (StoreBroken, TrustFailed) as error:  # if that is our own database, whoever asks it next is told
+        kept, unread = False, Because(Reason.RECORD_UNREAD, {"error": error.message})
     for earlier in lost:
         row = system.inbox.get(earlier.message.id)
         if row is None or row.state is not MessageState.ACCEPTED:
@@ -408,7 +416,7 @@ def give_back(system: System, record: SessionRecord, instance: str | None) -> bo
         if kept and not by_argument(row) and transcripts.knows_all_since(record, row):
             system.inbox.advance(row, MessageState.PENDING, Because(Reason.HARNESS_ENDED))
         else:
-            _give_up(system, row, Because(Reason.HARNESS_ENDED), text(Remedy.LOOK_FIRST))
+            _give_up(system, row, unread or Because(Reason.HARNESS_ENDED), text(Remedy.LOOK_FIRST))
     return True
 
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from core.base.clock import Deadline
-from core.base.errors import Refused
+from core.base.errors import Refused, StoreBroken
 from core.base.failpoints import Failpoint, failpoint
 from core.base.files import is_file
 from core.base.values import dataclass
@@ -154,16 +154,23 @@ def _is_filled(system: System, record: SessionRecord) -> bool:
 def _transcript(
     settings: Settings, paths: StatePaths, harnesses: Harnesses, record: SessionRecord
 ) -> Transcript | None:
+    """Open the conversation's record; None where there is none, or it cannot be read: it then names nothing."""
     resolved = resolve_record(record, settings)
     context = context_of(paths, record, resolved, record.instance_id or "")
-    return harnesses.get(resolved.harness).transcript(context, from_start=True)
+    try:
+        return harnesses.get(resolved.harness).transcript(context, from_start=True)
+    except StoreBroken:
+        return None
 
 
 def _await(system: System, record: SessionRecord, transcript: Transcript | None, seconds: float) -> int:
     """Read for so long what its record says of each message, and return how many it says nothing of."""
     deadline = Deadline(system.clock, seconds)
     while True:
-        events = transcript.new_events() if transcript is not None else ()
+        try:
+            events = transcript.new_events() if transcript is not None else ()
+        except StoreBroken:
+            events = ()  # it names nothing, and what is left is said to be
         with suppress(Refused):  # another process has read the same
             take_in(system, record, events)
         left = len(held_by_harness(system.inbox, record))

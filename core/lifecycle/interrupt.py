@@ -116,7 +116,9 @@ def press(system: System, record: SessionRecord, actor: str) -> Pressed:
         )
     if opinion is not None and opinion.session_id:
         context = replace(context, session_id=opinion.session_id)  # a parked turn may go on in one of its own
-    transcript = harness.transcript(context, from_start=False)
+    transcript = None
+    with suppress(StoreBroken):  # a record that cannot be read keeps no key from being pressed
+        transcript = harness.transcript(context, from_start=False)
     at = system.clock.now()
     deadline = at + timedelta(seconds=system.settings.routing.tmux.command_timeout_seconds)
     _mark_rejected(system, record, actor)
@@ -244,7 +246,7 @@ def _turn_over(pressed: Pressed) -> bool:
         return True
     try:
         events = pressed.transcript.new_events() if pressed.transcript else ()
-    except OSError:
+    except StoreBroken:
         return False  # the status file is asked again
     return any(isinstance(event, TurnEnded) for event in events)
 

@@ -100,6 +100,9 @@ class Reason(StrEnum):
     TYPED_SINCE = "typed-since"
     PANE_ENDED_UNSHOWN = "pane-ended-unshown"
     NOT_TAKEN = "not-taken"
+    NO_RECORD = "no-record"
+    RECORD_UNREAD = "record-unread"  #: {error}
+    NEVER_TOLD = "never-told"  #: {days}
     AT_TERMINAL = "at-terminal"
     LINE_EMPTIED = "line-emptied"
     BLOCKED = "blocked"  #: {why}: in the words of a hook that is not ours

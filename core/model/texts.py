@@ -138,6 +138,9 @@ REASONS: Mapping[Reason, Text] = {
     R.STASHED_FOR_IT: "somebody's half-typed text was put aside to make room for the message",
     R.TYPED_SINCE: "somebody typed after it",
     R.PANE_ENDED_UNSHOWN: "the session's pane ended before anything showed that a turn took it",
+    R.NO_RECORD: "the harness received it, and keeps no record that would show whether a turn took it",
+    R.RECORD_UNREAD: "the harness received it, and whether a turn took it cannot be seen: {error}",
+    R.NEVER_TOLD: "the harness received it more than {days} days ago, and nothing has shown since that a turn took it",
     R.NOT_TAKEN: "the harness received it and is idle now, but its records do not show that a turn took it",
     R.AT_TERMINAL: "it was taken back from the harness's own queue into the input line of the terminal",
     R.LINE_EMPTIED: "it was taken back from the harness's own queue into the input line of the terminal, which has been"

@@ -255,3 +255,18 @@ def test_a_silent_tmux_is_unconfirmed(scribe: System, world: World, private: Pri
         answer = interrupt_standing(quick, "scribe", ACTOR)
 
     assert outcomes(answer) == {"scribe": Outcome.UNCONFIRMED}
+
+
+@pytest.mark.parametrize("verb", [interrupt_standing, partial(pause_standing, hard=True)], ids=["interrupt", "pause"])
+def test_a_record_that_cannot_be_read_keeps_no_turn_running(
+    scribe: System, verb: Callable[[System, str, str], Answer]
+) -> None:
+    """The status file tells that it is over."""
+    work(scribe)
+    record = recorded(scribe, "scribe")
+    [path] = scribe.paths.session(record.uid).rglob(f"{record.harness_session_id}.jsonl")
+    os.truncate(path, 2 << 30)  # a hole, which takes no room: more than is read at all
+
+    answer = verb(scribe, "scribe", ACTOR)
+
+    assert (answer.ok, answer.sessions[0].detail, activity(scribe)) == (True, "its turn ended", ActivityState.IDLE)
