@@ -3,185 +3,34 @@
 Core checks every press, whatever a chat shows. The message must be a post of ours that has this button, its thread must
 be bound to the session that the post speaks of, and the person must belong to our team and be on the list that the
 button requires. A press that came too late is answered with what happened meanwhile.
-
-A dialog in a session's terminal is answered through its cursor. The cursor is moved row by row until it stands at the
-choice with that text; only then the last key is written. tmux refuses each key unless the screen still shows the dialog
-exactly as it was a moment before.
 """
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import NoReturn, assert_never
 
 from core.base.clock import Deadline
-from core.base.errors import NotRunning, Refused, TmuxSilent, UnknownMessage
-from core.base.failpoints import Failpoint, failpoint
+from core.base.errors import Refused, UnknownMessage
 from core.base.names import new_marker, new_message_id
 from core.base.redaction import redactor_of
-from core.base.values import dataclass
+from core.chat.answering import Answering, Given, NotAnswered, UnknownRequest
 from core.chat.commands import LINES, screen_told
 from core.chat.inbound import full, is_full
 from core.config.settings import secret_variables
-from core.delivery.dialogs import digest_of, forget_mode
 from core.delivery.permission_requests import Requests
 from core.delivery.saying import cancel_message, confirm_message
-from core.delivery.screens import look
 from core.lifecycle.interrupt import interrupt_standing
 from core.lifecycle.look import screen
 from core.lifecycle.start import start_standing
-from core.model.asking import Button, Press, Request, RequestKind, RequestState, Role
+from core.model.asking import Button, Press, Role
 from core.model.channel import IncomingPress, PrivateAnswer
-from core.model.dialog import DOWN, LEAVES, PRESSED, UP, Dialog, offers_of
 from core.model.message import WAITING, InboxRow, MessageState, NewMessage
-from core.model.pane import View, Written
 from core.model.posts import NewPost, OutboundKind, OutboxRow
 from core.model.reasons import Remedy
-from core.model.session import Outcome, SessionRecord
+from core.model.session import Outcome
 from core.model.texts import text
 from core.session.notes import AGAIN
 from core.session.sessions import Author, may_steer
 from core.session.system import System
-
-_LOCK_SECONDS = 5.0
-_REDRAW_SECONDS = 2.0  #: in which a screen that is being redrawn has come to rest
-_MOVE_SECONDS = 5.0  #: from a key to the cursor that it moves; a busy machine takes its time
-_TAKEN_SECONDS = 10.0  #: from the last key to another screen
-_CHOICE_POLL_SECONDS = 0.05
-_MOVES = 3  #: keys for each choice there is, before the cursor is given up
-
-CLOSED = "nothing was chosen: the dialog on the screen has changed"
-STUCK = "nothing was chosen: the cursor could not be moved to that choice"
-UNTAKEN = "the key was pressed, but the dialog is still open: look at the terminal"
-SILENT = "tmux does not answer, so it is not known whether the key arrived: look at the terminal"
-
-
-class Chooser:
-    """Chooses in the terminals of sessions what was pressed in a chat."""
-
-    def __init__(self, system: System, requests: Requests) -> None:
-        self._system = system
-        self._requests = requests
-
-    def choose(self, record: SessionRecord, request: Request, place: int, by: str, actor: str) -> str | None:
-        """Choose, and return why that came to nothing, "" where it was done; None where somebody was first.
-
-        Raises LockBusy, StoreBroken.
-        """
-        with self._system.locks.hold(record.name, "answer a dialog", _LOCK_SECONDS):
-            hand = _Hand(self._system, record, request)
-            try:
-                seen = hand.see()
-            except TmuxSilent:
-                return SILENT
-            if seen is None:
-                self._requests.end(request, RequestState.GONE, CLOSED)
-                return CLOSED
-            moved = self._requests.answer(request, by, actor, text=request.questions[0].options[place].label)
-            if moved is None:
-                return None
-            if offers_of(seen.dialog)[place].key != LEAVES:
-                forget_mode(self._system, record)
-            try:
-                failed = hand.choose(hand.see(), place)  # anew: a disk may take its time, and so may whoever types
-            except TmuxSilent:
-                failed = SILENT
-            if failed:
-                self._requests.end(moved, RequestState.GONE, failed)
-            else:
-                self._requests.hand_over(moved)
-            return failed
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """The dialog as one look showed it."""
-
-    view: View
-    dialog: Dialog
-
-    @property
-    def rows(self) -> range:
-        """Return all its rows that the screen shows: what one does not ask about, another may."""
-        return range(self.dialog.top, self.dialog.top + len(self.dialog.body) + len(self.dialog.closing))
-
-
-class _Hand:
-    """Looks at one dialog and presses its keys. Raises TmuxSilent."""
-
-    def __init__(self, system: System, record: SessionRecord, request: Request) -> None:
-        self._system = system
-        self._record = record
-        self._request = request
-        self._keys = 0
-
-    def see(self, *, waits: bool = True) -> _Seen | None:
-        """Return the dialog as it is shown now; None where another, or none, is shown."""
-        deadline = Deadline(self._system.clock, _REDRAW_SECONDS if waits else 0.0)
-        while True:
-            try:
-                shown = look(self._system.settings, self._system.runner, self._system.harnesses, self._record)
-            except NotRunning:
-                return None
-            if shown.dialog is not None and digest_of(shown.dialog) == self._request.digest:
-                return _Seen(shown.view, shown.dialog)
-            if deadline.passed():
-                return None
-            self._system.clock.pause(_CHOICE_POLL_SECONDS)
-
-    def choose(self, seen: _Seen | None, place: int) -> str:
-        """Bring the cursor to what was chosen and press its key; return why that failed, "" where it did not."""
-        if seen is None:
-            return CLOSED
-        offer = offers_of(seen.dialog)[place]
-        if offer.choice is not None:
-            for _ in range(_MOVES * len(seen.dialog.choices)):
-                if seen.dialog.at == offer.choice:
-                    break
-                seen = self._moved(seen, offer.choice)
-                if seen is None:
-                    return CLOSED
-            if seen.dialog.at != offer.choice:
-                return STUCK
-        if self._press(seen, PRESSED[offer.key]) is not Written.DONE:
-            return CLOSED
-        return "" if self._over() else UNTAKEN
-
-    def _moved(self, seen: _Seen, target: int) -> _Seen | None:
-        """Move the cursor by one, and return what is shown once it has moved, or after a while."""
-        at = seen.dialog.at if seen.dialog.at is not None else -1
-        form = b"\x1bO" if seen.view.application_keys else b"\x1b["
-        self._press(seen, form + (DOWN if target > at else UP).encode())
-        deadline = Deadline(self._system.clock, _MOVE_SECONDS)
-        while True:
-            after = self.see()
-            if after is None or after.dialog.at != at or deadline.passed():
-                return after
-            self._system.clock.pause(_CHOICE_POLL_SECONDS)
-
-    def _over(self) -> bool:
-        """Wait until the dialog is another, or gone, and return whether it is."""
-        deadline = Deadline(self._system.clock, _TAKEN_SECONDS)
-        while self.see(waits=False) is not None:
-            if deadline.passed():
-                return False
-            self._system.clock.pause(_CHOICE_POLL_SECONDS)
-        return True
-
-    def _press(self, seen: _Seen, key: bytes) -> Written:
-        self._keys += 1
-        deadline = self._system.clock.now() + timedelta(
-            seconds=self._system.settings.routing.tmux.command_timeout_seconds
-        )
-        with failpoint(Failpoint.DIALOG_KEY):
-            return self._system.runner.press(
-                self._request.instance,
-                key,
-                f"{self._request.id}-{self._keys}",
-                deadline,
-                view=seen.view,
-                rows=seen.rows,
-            )
-
 
 Holds = Callable[[str, Role], bool]
 
@@ -189,8 +38,6 @@ NOT_YOU = "Only {who} may press this."
 STRANGER = "You are not on the list of people who may press this here."
 UNKNOWN_BUTTON = "This button is no longer known. Nothing was done."
 OTHER_THREAD = "This thread no longer belongs to that session. Nothing was done."
-EARLIER = "An instance of the session that has ended asked this. Nothing was done."
-NOBODY_WAITS = "The session cannot be reached at the moment. Press again in a few seconds, or answer at the terminal."
 _SENT_SECONDS, _POLL_SECONDS = 2.0, 0.05
 _WHO = {
     Role.MEMBER: "people who may steer this session",
@@ -209,9 +56,8 @@ class Presses:
     def __init__(self, system: System, holds: Holds, requests: Requests) -> None:
         self._system = system
         self._holds = holds
-        self._requests = requests
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
-        self._chooser = Chooser(system, requests)
+        self._answering = Answering(system, requests)
 
     def press(self, press: IncomingPress) -> PrivateAnswer:
         """Do what the button is for, and return what to tell whoever pressed; "" where the thread shows it.
@@ -293,46 +139,20 @@ class Presses:
         return message
 
     def _answered(self, press: IncomingPress, button: Button) -> str:
-        request = self._system.requests.get(button.target)
-        if request is None:
-            raise _No(UNKNOWN_BUTTON)
-        record = self._record(request)
-        if record is None or record.instance_id != request.instance:
-            raise _No(EARLIER)
-        if request.state is not RequestState.OPEN:
-            raise _No(how_it_stands(request))
+        """Answer a request; the thread shows how. Raises CoreError."""
         question, option = button.place
-        if button.press is Press.CHOOSE:
-            return self._chosen(press, record, request, option)
-        if button.press is Press.OPTION and question != len(request.answers):
-            raise _No(f"{request.by} has already answered that question.")
-        if not self._requests.waits(request):
-            raise _No(NOBODY_WAITS)
-        if reason := self._requests.overtaken(request):
-            self._requests.end(request, RequestState.GONE, reason)
-            raise _No(f"This request has ended: {reason}.")
-        text = request.questions[question].options[option].label if button.press is Press.OPTION else ""
-        allowed = button.press is Press.ALLOW
-        moved = self._requests.answer(request, press.author_name, _actor(press), allowed=allowed, text=text)
-        self._requests.wake()
-        if moved is None:
-            raise _No(how_it_stands(self._system.requests.get(request.id) or request))
-        self._system.notify()
+        match button.press:
+            case Press.ALLOW | Press.DENY:
+                given = Given(allowed=button.press is Press.ALLOW)
+            case _:
+                given = Given(question=question, option=option)
+        try:
+            self._answering.answer(button.target, given, press.author_name, _actor(press))
+        except UnknownRequest:
+            raise _No(UNKNOWN_BUTTON) from None
+        except NotAnswered as refused:
+            raise _No(refused.said) from refused
         return ""
-
-    def _chosen(self, press: IncomingPress, record: SessionRecord, request: Request, option: int) -> str:
-        """Answer a dialog by its keys: the thread shows what was chosen."""
-        failed = self._chooser.choose(record, request, option, press.author_name, _actor(press))
-        self._system.notify()
-        if failed is None:
-            raise _No(how_it_stands(self._system.requests.get(request.id) or request))
-        if failed:
-            raise _No(f"{failed[0].upper()}{failed[1:]}.")
-        return ""
-
-    def _record(self, request: Request) -> SessionRecord | None:
-        record = self._system.records.read(request.name)
-        return record if record is not None and record.uid == request.uid else None
 
     def _of_messages(self, press: IncomingPress, what: Press, rows: Sequence[InboxRow]) -> str:
         """Do it, and return what the note is to say of it."""
@@ -421,15 +241,6 @@ class Presses:
             raise Refused(full(limit).text, text(Remedy.SEND_AGAIN_THEN))
         if not self._system.inbox.add([again])[0]:
             raise Refused("it was already sent again", "look at what waits: `the-loop standing queue NAME`")
-
-
-def how_it_stands(request: Request) -> str:
-    """Return what somebody is told who comes too late."""
-    if request.state is RequestState.ANSWERED:
-        if request.kind is RequestKind.PERMISSION:
-            return f"{request.by} has already {'allowed' if request.allowed else 'denied'} it."
-        return f"{request.by} has already answered it."
-    return f"This request has ended: {request.reason}."
 
 
 def _marked(row: OutboxRow, button: Button, words: str) -> NewPost:

@@ -1,37 +1,37 @@
-"""The web application: its guard, its routes, and one form for every error.
-
-Every request passes the guard before its content is read. A page in somebody's browser can send requests to loopback.
-With a host name that it points here (DNS rebinding) it would be of our origin and could read the answers, so the Host
-header must name us. From another origin it cannot read but can send, so an Origin header must be our own. The token
-keeps out other users of the machine.
+"""The web application: its routes behind the guard, and one form for every error.
 
 - Every error is `{"error": {"code", "message", "remedy"}}`. Bodies are read whole, up to a bound, before they are used.
 - GET /health needs no token, so it says only whether the service is well.
 - /channels/<kind> is for requests that a chat sends. It needs no token of ours, because the chat proves its identity.
 - POST /mcp is for agents' tools and takes a session's token; the operator's token does not open it.
+- /api/v1 and /metrics are for whoever shows who they are; see core.http.guard.
 - uvicorn does not limit connections. An idle or slow one would hold a descriptor of the service for ever, so
   connections without a token are limited in number and in the time of each request.
 """
 
 from __future__ import annotations
 
-import hmac
+import threading
 from asyncio import BaseTransport, TimerHandle
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from fastapi import APIRouter, FastAPI, Request
+from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from core.base.errors import StoreBroken
-from core.http.facts import Facts, allowed_hosts
-from core.http.metrics import metrics_router
+from core.http.answers import LONGEST, TooLarge, body_of, refusal, route, told
+from core.http.api import api_routes
+from core.http.facts import Facts
+from core.http.guard import AGENTS_PATH, Authenticator, Guard, bearer_of, is_trusted, trust
+from core.http.metrics import metrics_route
 from core.model.channel import WebHook
 from core.model.session import SessionRecord
 from core.session.launching import BadToken, session_of_token
@@ -40,34 +40,6 @@ from core.session.system import System
 if TYPE_CHECKING:
     from core.http.mcpserver import Served
     from core.tools.toolbox import Toolbox
-
-
-_HEADERS = {"Cache-Control": "no-store"}
-
-
-def refusal(
-    status: int, code: str, message: str, remedy: str, headers: Mapping[str, str] | None = None
-) -> JSONResponse:
-    """Return the response."""
-    body = {"error": {"code": code, "message": message, "remedy": remedy}}
-    return JSONResponse(body, status, {**_HEADERS, **(headers or {})})
-
-
-LONGEST = 1024 * 1024  #: bytes; calls of tools and a chat's events are far smaller
-
-
-class TooLarge(Exception):
-    """A request brings more than is read."""
-
-
-async def body_of(request: Request) -> bytes:
-    """Return the whole body. Raises TooLarge, and ClientDisconnect where the client went away before its end."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LONGEST:
-            raise TooLarge
-    return bytes(body)
 
 
 async def refuse_large(request: Request, _: Exception) -> Response:
@@ -83,103 +55,11 @@ async def let_go(_request: Request, _: Exception) -> Response:
 HANDLERS = {TooLarge: refuse_large, ClientDisconnect: let_go}
 
 
-OPEN_PATHS = frozenset({"/health"})  #: what may be asked without a token
-UNIX_HOSTS = frozenset({"localhost"})  #: what a client of the Unix socket may call us
-AGENTS_PATH = "/mcp"  #: what is asked with a session's token, which whoever answers there looks at
-_TRUSTED = "trusted"
-
-
-class Guard:
-    """Refuses with 403 what is not addressed to us or comes from another origin, with 401 what has no token."""
-
-    def __init__(self, app: ASGIApp, *, host: str, port: int, token: str, open_prefixes: tuple[str, ...] = ()) -> None:
-        """`open_prefixes`: how paths begin that pass unlooked at, since whoever answers them asks for a signature."""
-        self._app = app
-        self._host = host
-        self._port = port
-        self._token = token.encode()
-        self._open_prefixes = open_prefixes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer it."""
-        refused = self.refused(scope) if scope["type"] == "http" else None
-        await (self._app if refused is None else refused)(scope, receive, send)
-
-    def refused(self, scope: Scope) -> JSONResponse | None:
-        """Return the answer to a request that goes no further; None for one that may pass."""
-        if self._open_prefixes and scope["path"].startswith(self._open_prefixes):
-            return None
-        hosts = _values(scope, b"host")
-        server = scope.get("server")
-        if server is not None and server[1] is None:  # our Unix socket, which no page can reach
-            allowed = UNIX_HOSTS
-        else:
-            allowed = allowed_hosts(self._host, self._port, server[0] if server else None)
-        if len(hosts) != 1 or hosts[0].lower() not in allowed:
-            return refusal(
-                403,
-                "host_not_allowed",
-                "the Host header does not name this service",
-                f"ask {', '.join(sorted(allowed))}, or set service.host to the name that you use",
-            )
-        origins = _values(scope, b"origin")
-        if origins and [origin.lower() for origin in origins] != [f"http://{hosts[0].lower()}"]:
-            return refusal(
-                403,
-                "origin_not_allowed",
-                "the request comes from a page of another origin",
-                f"send it from http://{hosts[0]}, or by a program that sends no Origin header",
-            )
-        if scope["path"] in OPEN_PATHS or scope["path"] == AGENTS_PATH:
-            return None
-        if not self._has_token(scope):
-            return _no_token()
-        trust(scope)
-        return None
-
-    def _has_token(self, scope: Scope) -> bool:
-        return hmac.compare_digest((bearer_of(scope) or "").encode("latin-1"), self._token)
-
-
-def bearer_of(scope: Scope) -> str | None:
-    """Return the token that the request carries, None where it carries none, or several."""
-    given = _values(scope, b"authorization")
-    scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
-    return token.strip() if scheme.lower() == "bearer" else None
-
-
-def trust(scope: Scope) -> None:
-    """Note that the request carries a token that is good, for whoever bounds those that carry none."""
-    scope.setdefault("state", {})[_TRUSTED] = True
-
-
-def is_trusted(scope: Mapping[str, Any]) -> bool:
-    """Return whether that was noted."""
-    return bool(scope.get("state", {}).get(_TRUSTED))
-
-
-def _no_token() -> JSONResponse:
-    return refusal(
-        401,
-        "unauthorized",
-        "the request carries no token, or not the right one",
-        "send `Authorization: Bearer TOKEN`; the token is in the variable that service.tokenEnv names where that is "
-        "set, else in local/api-token of the state root",
-        {"WWW-Authenticate": "Bearer"},
-    )
-
-
-def _values(scope: Scope, name: bytes) -> list[str]:
-    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
-    return [value.decode("latin-1") for key, value in headers if key == name]
-
-
 CALLS = 64  #: tools at work at once; a question to people is at work until it is answered
 
 
-def agents_router(system: System, toolbox: Callable[[], Toolbox]) -> APIRouter:
+def agents_route(system: System, toolbox: Callable[[], Toolbox]) -> Route:
     """Return the route. The MCP library is imported at the first request whose token is good (docs/adr/0017)."""
-    router = APIRouter()
     limiter: list[anyio.CapacityLimiter] = []
 
     async def answer(request: Request) -> Response:
@@ -195,8 +75,7 @@ def agents_router(system: System, toolbox: Callable[[], Toolbox]) -> APIRouter:
             limiter.append(anyio.CapacityLimiter(CALLS))
         return served(record, body, await run_in_threadpool(toolbox), limiter[0])
 
-    router.add_api_route(AGENTS_PATH, answer, methods=["POST"], response_model=None)
-    return router
+    return route("POST", AGENTS_PATH, answer)
 
 
 def _session(system: System, request: Request) -> SessionRecord:
@@ -209,29 +88,26 @@ def _served() -> type[Served]:
     return Served
 
 
-def health_router(facts: Facts) -> APIRouter:
+def health_route(facts: Facts) -> Route:
     """Return the route. It answers 200 while the service answers at all; what is not well is in the body."""
-    router = APIRouter()
 
-    async def health() -> Mapping[str, Any]:
+    async def health(_: Request) -> Response:
         channels, tmux = facts.channels(), facts.tmux()
-        return {
-            "ok": tmux == "ok" and all(channels.values()),
-            "service": {"pid": facts.pid, "uptimeSeconds": round(facts.uptime(), 3)},
-            "tmux": tmux,
-            "channels": channels,
-        }
+        return told(
+            {
+                "ok": tmux == "ok" and all(channels.values()),
+                "service": {"pid": facts.pid, "uptimeSeconds": round(facts.uptime(), 3)},
+                "tmux": tmux,
+                "channels": channels,
+            }
+        )
 
-    router.add_api_route("/health", health, methods=["GET"])
-    return router
+    return route("GET", "/health", health)
 
 
-def hooks_router(hooks: Mapping[str, WebHook]) -> APIRouter:
+def hooks_routes(hooks: Mapping[str, WebHook]) -> list[Route]:
     """Return the routes, one for each channel that takes requests."""
-    router = APIRouter()
-    for kind, hook in hooks.items():
-        router.add_api_route(f"/channels/{kind}/{{rest:path}}", _endpoint(hook), methods=["POST"], response_model=None)
-    return router
+    return [route("POST", f"/channels/{kind}/{{rest:path}}", _endpoint(hook)) for kind, hook in hooks.items()]
 
 
 def open_prefixes(hooks: Mapping[str, WebHook]) -> tuple[str, ...]:
@@ -239,33 +115,34 @@ def open_prefixes(hooks: Mapping[str, WebHook]) -> tuple[str, ...]:
     return tuple(f"/channels/{kind}/" for kind in hooks)
 
 
-def _endpoint(hook: WebHook) -> Callable[[Request, str], Awaitable[Response]]:
+def _endpoint(hook: WebHook) -> Callable[[Request], Awaitable[Response]]:
     """Return what reads the raw body, which is what is signed, and lets the channel answer in a thread."""
 
-    async def answer(request: Request, rest: str) -> Response:
+    async def answer(request: Request) -> Response:
         body = await body_of(request)
-        answered = await run_in_threadpool(hook, f"/{rest}", dict(request.headers), body)
+        answered = await run_in_threadpool(hook, f"/{request.path_params['rest']}", dict(request.headers), body)
         return Response(answered.body, answered.status, media_type=answered.kind)
 
     return answer
 
 
-def build_app(facts: Facts, *, host: str, port: int, token: str) -> FastAPI:
-    """Return the application for a service that listens on host and port."""
-    app = FastAPI(title="the-loop", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    routers: Sequence[APIRouter] = (
-        health_router(facts),
-        metrics_router(facts),
-        hooks_router(facts.hooks),
-        agents_router(facts.system, facts.toolbox),
+def build_app(
+    facts: Facts, *, host: str, port: int | None, authenticators: Sequence[Authenticator], stopping: threading.Event
+) -> Starlette:
+    """Return the application for a service that listens on host and port; `port` None: at its Unix socket alone."""
+    guard = Middleware(
+        Guard, host=host, port=port, authenticators=authenticators, open_prefixes=open_prefixes(facts.hooks)
     )
-    for router in routers:
-        app.include_router(router)
-    for kind, handler in HANDLERS.items():
-        app.add_exception_handler(kind, handler)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(Exception, _internal_error)
-    app.add_middleware(Guard, host=host, port=port, token=token, open_prefixes=open_prefixes(facts.hooks))
+    routes = [
+        health_route(facts),
+        metrics_route(facts),
+        *hooks_routes(facts.hooks),
+        agents_route(facts.system, facts.toolbox),
+        *api_routes(facts, stopping),
+    ]
+    handlers: dict[Any, Any] = {**HANDLERS, HTTPException: _http_error, Exception: _internal_error}
+    app = Starlette(routes=routes, middleware=[guard], exception_handlers=handlers)
+    app.router.redirect_slashes = False
     return app
 
 
@@ -290,6 +167,7 @@ async def _internal_error(request: Request, _: Exception) -> Response:
 STRANGERS = 64  #: at once; where one comes too many, the oldest goes
 CONNECTIONS = 256  #: of everybody; the newest goes
 SECONDS = 20.0  #: for a whole request and its answer. A chat gets an answer within half of them
+BURST_SECONDS = 1.0  #: in which nobody has to have shown who they are: many clients may come at once
 
 
 class BoundedProtocol(H11Protocol):
@@ -302,6 +180,7 @@ class BoundedProtocol(H11Protocol):
         super().__init__(*args, **named)
         self._timer: TimerHandle | None = None
         self._since = 0.0
+        self._known = False  #: its latest request showed somebody we know
 
     def connection_made(self, transport: BaseTransport) -> None:
         """Bound it, and make place for it."""
@@ -310,8 +189,9 @@ class BoundedProtocol(H11Protocol):
         self._bound()
         others = [other for other in self.connections if isinstance(other, BoundedProtocol)]
         strangers = [other for other in others if not other.is_trusted]
-        if len(strangers) > STRANGERS:
-            min(strangers, key=lambda other: other._since).leave()
+        oldest = min(strangers, key=lambda other: other._since)
+        if len(strangers) > STRANGERS and oldest.age >= BURST_SECONDS:
+            oldest.leave()
         elif len(others) > CONNECTIONS:
             self.leave()
 
@@ -323,13 +203,22 @@ class BoundedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         """Bound what comes next on it."""
         super().on_response_complete()
+        self._known = is_trusted(self.scope)
+        self._since = self.loop.time()
         self._bound()
 
     @property
     def is_trusted(self) -> bool:
-        """Return whether a request with a good token is being answered."""
+        """Return whether a request of somebody we know is being answered, or was answered last."""
         cycle: RequestResponseCycle | None = self.cycle
-        return cycle is not None and not cycle.response_complete and is_trusted(self.scope)
+        if cycle is None or cycle.response_complete:
+            return self._known
+        return is_trusted(self.scope)
+
+    @property
+    def age(self) -> float:
+        """Return the seconds since it was opened, or answered last."""
+        return float(self.loop.time() - self._since)
 
     def leave(self) -> None:
         """End it at once; what was still to be sent is not."""
@@ -347,5 +236,7 @@ class BoundedProtocol(H11Protocol):
             self._timer = None
 
     def _late(self) -> None:
-        if not self.is_trusted:
+        cycle: RequestResponseCycle | None = self.cycle
+        answering = cycle is not None and not cycle.response_complete and is_trusted(self.scope)
+        if not answering:
             self.leave()

@@ -9,13 +9,14 @@ import ipaddress
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.model.channel import WebHook
 from core.model.rows import ServiceRow
 from core.session.system import System
 
 if TYPE_CHECKING:
+    from core.delivery.permission_requests import Requests
     from core.tools.toolbox import Toolbox
 
 
@@ -33,6 +34,8 @@ class Facts:
     events: Callable[[], Mapping[str, int]]  #: how often this process emitted each event
     dropped: Callable[[], Mapping[str, int]]  #: replies that went no further, by reason
     toolbox: Callable[[], Toolbox]  #: what sessions' agents may call
+    requests: Requests  #: what waits for a person's answer
+    status: Callable[[], Mapping[str, Any]]  #: the one health answer; it may ask tmux and the database
     hooks: Mapping[str, WebHook] = field(default_factory=dict)  #: by channel: what answers its requests over HTTP
     pid: int = field(default_factory=os.getpid)
     started: float = field(init=False)

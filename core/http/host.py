@@ -19,6 +19,7 @@ from core.base.files import read_token, remove_file, write_private
 from core.config.settings import ServiceSettings
 from core.http.facts import HTTP_ROW, Facts, bracketed, is_loopback
 from core.process.control import listening
+from core.process.presence import user_name
 
 _BYTES = 32
 
@@ -113,6 +114,7 @@ def _run_server(
     import uvicorn
 
     from core.http.app import BoundedProtocol, build_app
+    from core.http.guard import TokenAuthenticator
 
     class Server(uvicorn.Server):
         """Ends when the worker is told to; signals are the service's own and not touched outside the main thread."""
@@ -120,8 +122,9 @@ def _run_server(
         async def on_tick(self, counter: int) -> bool:
             return stopping.is_set() or await super().on_tick(counter)
 
+    authenticators = (TokenAuthenticator(token, f"http:{user_name()}"),)
     config = uvicorn.Config(
-        build_app(facts, host=host, port=port, token=token),
+        build_app(facts, host=host, port=port, authenticators=authenticators, stopping=stopping),
         http=BoundedProtocol,
         backlog=_BACKLOG,  # so many are accepted before one of them is looked at
         loop="asyncio",

@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from core.base.names import new_request_id
-from core.http.app import LONGEST
+from core.http.answers import LONGEST
 from core.model.session import SessionRecord
 from core.model.tools import INSTRUCTIONS, SERVER, ToolAnswer, ToolSpec
 from core.tools.toolbox import Toolbox

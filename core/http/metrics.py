@@ -8,14 +8,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from fastapi import APIRouter, Response
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from core.base.errors import CoreError, TmuxMissing, TmuxSilent
 from core.base.names import target_for
+from core.http.answers import route
 from core.http.facts import Facts
 from core.model.loop import OPEN, Held, Loop, LoopStatus
 from core.model.message import MessageState
@@ -26,18 +29,16 @@ from core.session.sessions import Known, every_session
 _LOG = logging.getLogger(__name__)
 
 
-def metrics_router(facts: Facts) -> APIRouter:
+def metrics_route(facts: Facts) -> Route:
     """Return the route."""
-    router = APIRouter()
     registry = CollectorRegistry()
     registry.register(ServiceCollector(facts))
     ProcessCollector(registry=registry)
 
-    def metrics() -> Response:
+    def metrics(_: Request) -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
-    router.add_api_route("/metrics", metrics, methods=["GET"])
-    return router
+    return route("GET", "/metrics", metrics)
 
 
 class ServiceCollector(Collector):

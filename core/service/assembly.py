@@ -91,6 +91,8 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         system.events.counts,
         _dropped(inbounds),
         toolbox,
+        requests,
+        lambda: _status(system),
         _hooks(channels),
     )
     workers = [Worker(HTTP_ROW, 0, HttpHost(facts, connections.set).run)]
@@ -138,6 +140,12 @@ def _calls(settings: Settings, paths: StatePaths, records: Records, toolbox: Cal
         ToolSocket(settings, paths, records, toolbox()).talk(line, peer)
 
     return talk
+
+
+def _status(system: System) -> Mapping[str, Any]:
+    from core.service.hosting import status
+
+    return status(system)
 
 
 def _sweeping(system: System, swept: threading.Event) -> Callable[[], Mapping[str, Any]]:

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -14,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from core.base.clock import Clock, Deadline, iso
-from core.base.errors import StoreBroken
+from core.base.errors import InvalidValue, StoreBroken
 from core.base.files import broken, checked, private_folder, write_all
 from core.base.loggers import logger
 from core.base.names import STANDING_PREFIX
+from core.base.values import dataclass
 from core.model.events import check_event
 from core.model.message import MessageState
 
@@ -294,6 +296,22 @@ class EventLog:
             return follow_events(self._files, self._clock, stopping, interval)
         return read_events(self._files)
 
+    def after(self, position: str, most: int) -> Page:
+        """Return at most so many kept events behind a position, oldest first; see `events_after`."""
+        return events_after(self._files, position, most)
+
+    def latest(self, most: int, wanted: Callable[[Mapping[str, Any]], bool] = lambda event: True) -> Page:
+        """Return the latest kept events that are wanted, at most so many, oldest first; see `latest_events`."""
+        return latest_events(self._files, most, wanted)
+
+    def stamp(self) -> object:
+        """Return what is another thing once events were appended. Raises nothing: a log that is not there has one."""
+        try:
+            found = self._files.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino, found.st_size
+
     def counts(self) -> Mapping[str, int]:
         """Return how often this process emitted each event."""
         with self._counting:
@@ -372,6 +390,118 @@ def follow_events(
                 clock.pause(interval)
     finally:
         _close(readers)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some events of the log, each with its position: where whoever has read it goes on."""
+
+    events: tuple[tuple[str, dict[str, Any]], ...]
+    end: str  #: the position behind all that was looked at
+    complete: bool = True  #: no more events are kept behind it
+    lost: bool = False  #: what the given position names is kept no more; these events begin with the oldest
+
+
+def events_after(files: LogFiles, position: str, most: int) -> Page:
+    """Return at most so many kept events behind a position, oldest first.
+
+    A position is the name of a file and a place in it. Files are called by their first line: that stays when they are
+    put aside, copied or restored, and whoever was away goes on where it was. "" is before all that is kept.
+
+    Raises InvalidValue for what is no position, StoreBroken.
+    """
+    name, place = _understood(position)
+    readers = _open(files)
+    try:
+        found = [(called, reader) for reader in readers if (called := _called(files, reader))]
+        at = next((index for index, (called, _) in enumerate(found) if called == name), None)
+        if name and (at is None or not _begins_line(files, found[at][1], place)):
+            at, lost = None, True
+        else:
+            lost = False
+        events, end = list[tuple[str, dict[str, Any]]](), position if not lost else ""
+        for index, (called, reader) in enumerate(found[at or 0 :]):
+            reader.seek(place if index == 0 and at is not None else 0)
+            for event in _events(files, reader):
+                end = f"{called}-{reader.tell()}"
+                events.append((end, event))
+                if len(events) == most:
+                    return Page(tuple(events), end, False, lost)
+        return Page(tuple(events), end, True, lost)
+    finally:
+        _close(readers)
+
+
+def latest_events(files: LogFiles, most: int, wanted: Callable[[Mapping[str, Any]], bool]) -> Page:
+    """Return the latest kept events that are wanted, at most so many, oldest first. Raises StoreBroken.
+
+    The latest file is read first, and no more files than are needed.
+    """
+    readers = _open(files)
+    try:
+        if most < 1:
+            return Page((), next(filter(None, (_end_of(files, reader) for reader in reversed(readers))), ""))
+        events, end = list[tuple[str, dict[str, Any]]](), ""
+        for reader in reversed(readers):
+            called, kept = _called(files, reader), deque[tuple[str, dict[str, Any]]](maxlen=most - len(events))
+            reader.seek(0)
+            for event in _events(files, reader):
+                if wanted(event):
+                    kept.append((f"{called}-{reader.tell()}", event))
+            end = end or (f"{called}-{reader.tell()}" if called else "")
+            events = [*kept, *events]
+            if len(events) >= most:
+                break
+        return Page(tuple(events), end)
+    finally:
+        _close(readers)
+
+
+def _understood(position: str) -> tuple[str, int]:
+    """Return the name of the file and the place in it; "" and 0 for "". Raises InvalidValue."""
+    if not position:
+        return "", 0
+    name, _, place = position.partition("-")
+    if not (name.isascii() and name.isalnum() and place.isascii() and place.isdecimal() and len(place) < 19):
+        raise InvalidValue("this is no position of the event log", allowed="an id that an event came with")
+    return name, int(place)
+
+
+def _called(files: LogFiles, reader: BufferedReader) -> str:
+    """Return what a file is called by in positions, "" for one that has no whole line yet. Raises StoreBroken."""
+    try:
+        reader.seek(0)
+        line = reader.readline(_LONGEST)
+    except OSError as error:
+        raise broken(error, files.path, "read the log") from error
+    import zlib
+
+    return f"{zlib.crc32(line):08x}" if line.endswith(b"\n") else ""
+
+
+def _end_of(files: LogFiles, reader: BufferedReader) -> str:
+    """Return the position behind a file's last whole line, "" for one that has none yet. Raises StoreBroken."""
+    called = _called(files, reader)
+    if not called:
+        return ""
+    try:
+        place = reader.seek(0, os.SEEK_END)
+        while not _begins_line(files, reader, place):  # half a line, of a write that is under way or was cut off
+            place -= 1
+    except OSError as error:
+        raise broken(error, files.path, "read the log") from error
+    return f"{called}-{place}"
+
+
+def _begins_line(files: LogFiles, reader: BufferedReader, place: int) -> bool:
+    """Return whether a line of the file begins or may begin at that place. Raises StoreBroken."""
+    try:
+        if place == 0:
+            return True
+        reader.seek(place - 1)
+        return reader.read(1) == b"\n"
+    except OSError as error:
+        raise broken(error, files.path, "read the log") from error
 
 
 def _newer(files: LogFiles, readers: list[BufferedReader]) -> list[BufferedReader]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.chat.presses import Chooser
+from core.chat.answering import Chooser
 from core.delivery.permission_requests import Requests
 from tests.support.talking import talking
 from tests.support.world import load, recorded

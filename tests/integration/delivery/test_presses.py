@@ -237,7 +237,7 @@ def test_a_request_whose_time_is_up_says_so(bound: System, requests: Requests, p
 
 def test_the_same_hook_comes_back_to_the_same_request(bound: System, presses: Presses, hook: Hook) -> None:
     """One post, one row, and both get the answer: a connection may be lost while the other side does not know."""
-    again = Hook(presses._requests, record_of(bound)[1], key_of(bound))
+    again = Hook(presses._answering._requests, record_of(bound)[1], key_of(bound))
     again.wait_until_shown()
     presses.press(pressed(bound))
 
@@ -247,7 +247,7 @@ def test_the_same_hook_comes_back_to_the_same_request(bound: System, presses: Pr
 
 def test_a_request_ends_with_the_last_who_waits_for_it(bound: System, presses: Presses, hook: Hook) -> None:
     """One of two connections that ends says nothing: the dialog is open, and the other gets the answer."""
-    again = Hook(presses._requests, record_of(bound)[1], key_of(bound))
+    again = Hook(presses._answering._requests, record_of(bound)[1], key_of(bound))
     again.wait_until_shown()
 
     hook.hang_up()
@@ -261,7 +261,7 @@ def test_a_request_ends_with_the_last_who_waits_for_it(bound: System, presses: P
 
 def test_once_both_have_gone_the_request_is_over(bound: System, presses: Presses, hook: Hook) -> None:
     """Whichever of them was the last."""
-    again = Hook(presses._requests, record_of(bound)[1], key_of(bound))
+    again = Hook(presses._answering._requests, record_of(bound)[1], key_of(bound))
     again.wait_until_shown()
 
     hook.hang_up()
@@ -274,7 +274,7 @@ def test_once_both_have_gone_the_request_is_over(bound: System, presses: Presses
 def test_an_answer_that_one_of_two_has_got_stands(bound: System, presses: Presses, hook: Hook) -> None:
     """The thread says who allowed it, although it could not be handed to the other one any more."""
     asked = bound.requests.open()[0]
-    again = Hook(presses._requests, record_of(bound)[1], key_of(bound))
+    again = Hook(presses._answering._requests, record_of(bound)[1], key_of(bound))
     again.wait_until_shown()
     again.ours.shutdown(socket.SHUT_RDWR)
 
@@ -305,7 +305,7 @@ def test_what_differs_from_what_is_shown_does_not_join_it(
 ) -> None:
     """Agent, tool and input are the same, or it is refused: an Allow counts for what the thread shows, and no more."""
     shown = bound.requests.open()[0]
-    second = Hook(presses._requests, record_of(bound)[1], key_of(bound), **other)
+    second = Hook(presses._answering._requests, record_of(bound)[1], key_of(bound), **other)
     lines = second.lines()
     presses.press(pressed(bound))
 
@@ -334,7 +334,9 @@ def test_what_does_not_prove_to_be_the_instances_own_is_not_shown(bound: System,
 def test_of_two_who_ask_at_once_one_is_shown(bound: System, presses: Presses) -> None:
     """Neither can be allowed by the other's post."""
     key = key_of(bound)
-    hooks = [Hook(presses._requests, record_of(bound)[1], key, input={"command": f"echo {n}"}) for n in range(8)]
+    hooks = [
+        Hook(presses._answering._requests, record_of(bound)[1], key, input={"command": f"echo {n}"}) for n in range(8)
+    ]
     wait_until(lambda: len(events(bound, "standing.ask_refused")) == 7, "all others are refused")
     [request] = bound.requests.open()
     sent(bound, request)

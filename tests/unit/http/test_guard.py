@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from core.http.app import Guard
 from core.http.facts import allowed_hosts, is_loopback
+from core.http.guard import Guard, Principal, TokenAuthenticator, principal_of
 
 TOKEN = "a-token-of-tests"
 GOOD = {"host": "127.0.0.1:4114", "authorization": f"Bearer {TOKEN}"}
@@ -36,7 +36,7 @@ def asked(
         "server": (reached, port),
         "headers": [(name.encode(), value.encode("latin-1")) for name, value in pairs],
     }
-    refused = Guard(inner, host=host, port=port, token=TOKEN).refused(scope)
+    refused = Guard(inner, host=host, port=port, authenticators=[TokenAuthenticator(TOKEN, "http:ann")]).refused(scope)
     if refused is None:
         return 200, ""
     error = json.loads(bytes(refused.body))["error"]
@@ -152,3 +152,28 @@ def test_no_header_breaks_the_guard(value: str, path: str) -> None:
 def test_what_is_this_machine_alone(host: str, expected: bool) -> None:
     """Everything else is warned of."""
     assert is_loopback(host) is expected
+
+
+class Cookie:
+    """Another way to show who asks."""
+
+    def principal(self, scope: Scope) -> Principal | None:
+        """Return alice for a request with her cookie."""
+        return Principal("web:alice") if (b"cookie", b"session=alice") in scope["headers"] else None
+
+
+@pytest.mark.parametrize(
+    ("header", "actor"),
+    [((b"authorization", f"Bearer {TOKEN}".encode()), "http:ann"), ((b"cookie", b"session=alice"), "web:alice")],
+)
+def test_whoever_asks_is_found_by_any_of_several_ways(header: tuple[bytes, bytes], actor: str) -> None:
+    """The application learns who it is; a request that shows nobody by any of them is refused."""
+    guard = Guard(inner, host="localhost", port=None, authenticators=[TokenAuthenticator(TOKEN, "http:ann"), Cookie()])
+    scope: dict[str, Any] = {"type": "http", "path": "/metrics", "headers": [(b"host", b"localhost"), header]}
+    stranger: dict[str, Any] = {"type": "http", "path": "/metrics", "headers": [(b"host", b"localhost")]}
+
+    assert guard.refused(scope) is None
+    assert principal_of(scope).actor == actor
+    refused = guard.refused(stranger)
+    assert refused is not None
+    assert refused.status_code == 401

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from core.http import app
-from core.http.app import trust
+from core.http.guard import trust
 from tests.support.tmux import PATIENCE
 
 SECONDS = 0.5

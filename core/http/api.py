@@ -1,0 +1,127 @@
+"""The routes of the API: who asks is known, what the request brings is read, the verb runs in a thread, and answers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from core.base.errors import CoreError, InvalidValue
+from core.base.redaction import redactor_of
+from core.commandtable import CHATS
+from core.config.settings import secret_variables
+from core.http.answers import body_of, problem, refusal, route, told
+from core.http.arguments import from_body, from_query, shown
+from core.http.facts import Facts
+from core.http.guard import principal_of
+from core.http.rest import API, Asked, Operation, operations_of, sees_event
+from core.http.stream import Feed, last_event_id
+from core.session.commands import exact_for
+
+_READING, _ACTING = 16, 64  #: calls at work at once; others wait for their turn
+_STREAM = "text/event-stream"
+
+_T = TypeVar("_T")
+
+
+class _Threads:
+    """The threads in which calls work; those that only look have their own, so that no waiting call delays them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    async def run(self, work: Callable[[], _T]) -> _T:
+        """Run it in a thread, and return what it returns."""
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(self._most)
+        return await anyio.to_thread.run_sync(work, limiter=self._limiter)
+
+
+def api_routes(facts: Facts, stopping: threading.Event) -> list[Route]:
+    """Return the routes of every operation."""
+    api = _Api(facts, stopping)
+    return [route(one.method, f"{API}{one.path}", api.endpoint(one)) for one in operations_of()]
+
+
+class _Api:
+    def __init__(self, facts: Facts, stopping: threading.Event) -> None:
+        self._facts = facts
+        self._reading, self._acting = _Threads(_READING), _Threads(_ACTING)
+        self._stopping = stopping
+        self._feed: Feed | None = None
+        system = facts.system
+        self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
+
+    def endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
+        """Return what answers requests for an operation."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                if operation.path == "/events" and _STREAM in request.headers.get("accept", ""):
+                    return await self._stream(request, operation)
+                return await self._answer(request, operation)
+            except CoreError as error:
+                return problem(error, partial(exact_for, self._facts.system.settings, self._facts.system.environ))
+
+        return answer
+
+    async def _answer(self, request: Request, operation: Operation) -> Response:
+        asked = Asked(self._facts, principal_of(request.scope))
+        if operation.method == "GET":
+            given = from_query(operation.takes, request.query_params.multi_items())
+        else:
+            body = await body_of(request)
+            if body and not _is_json(request):
+                return _not_json()
+            given = from_body(operation.takes, _object(body), CHATS if operation.chats else ())
+        threads = self._reading if operation.method == "GET" else self._acting
+        return told(await threads.run(partial(self._done, asked, operation, given)))
+
+    def _done(self, asked: Asked, operation: Operation, given: dict[str, Any]) -> Any:
+        """Do it, and return the answer; secrets are taken out for whoever is not the operator of this machine."""
+        if not operation.of_all:
+            asked.check(operation.word, operation.role, given.get("name"))
+        answer = operation.run(asked, given)
+        return answer if asked.principal.is_operator else self._redactor.redact_all(answer)
+
+    async def _stream(self, request: Request, operation: Operation) -> Response:
+        asked = Asked(self._facts, principal_of(request.scope))
+        query = [(key, value) for key, value in request.query_params.multi_items() if key != "after"]
+        given = from_query(operation.takes, query)
+        position = last_event_id(request.headers, request.query_params)
+        if self._feed is None:
+            self._feed = Feed(self._facts.system.events, self._stopping, self._reading.run)
+        last = given["last"] if "last" in request.query_params else 0
+        return await self._feed.response(position, lambda event: sees_event(asked, event, given["name"]), last)
+
+
+def _is_json(request: Request) -> bool:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+
+
+def _not_json() -> Response:
+    return refusal(
+        415, "not_json", "the body is of another media type than JSON", "send `Content-Type: application/json`"
+    )
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body; an empty one of none. Raises InvalidValue."""
+    if not body:
+        return {}
+    try:
+        given = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidValue(f"the body is not JSON: {error}", "send a JSON object") from error
+    if not isinstance(given, dict):
+        raise InvalidValue(f"the body is {shown(given)}", "send a JSON object")
+    return given

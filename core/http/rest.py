@@ -1,0 +1,423 @@
+"""The API below /api/v1. Its addresses are made from the table of commands: what a command takes is what a request may
+bring, and a command added there is served here.
+
+`standing pause` is `POST /standing-sessions/pause`, `loop stop` is `POST /loops/stop`; what only reads is a GET. What a
+row does not run by itself is bound here by its words, as the command line binds its own; NOT_SERVED is left out. What
+is not in the table stands at the end: the requests that wait for a person, and one address for several verbs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, assert_never
+
+from core.base.clock import iso
+from core.base.errors import InvalidValue, NotPermitted, UnknownSession
+from core.base.names import check_name
+from core.base.redaction import redactor_of
+from core.base.text import visible
+from core.base.values import dataclass, replace
+from core.chat.answering import Answering, Given, UnknownRequest
+from core.chat.inbound import tell_refused
+from core.chat.speaking import ask, post, redaction_told, speaker
+from core.commandtable import CHATS, COMMANDS, Argument, Call, Command, Kind, NoHandler, thread_options
+from core.config.settings import secret_variables
+from core.delivery.saying import Said, cancel_message, confirm_message, queue_of, say
+from core.http.arguments import key_of
+from core.http.facts import Facts
+from core.http.guard import Principal
+from core.lifecycle.create import create_standing
+from core.lifecycle.look import Screen, get_standing, list_standing, logs_of
+from core.loops.verbs import LoopAnswer
+from core.model.asking import Request, RequestKind, RequestState, Role
+from core.model.message import InboxRow
+from core.model.reasons import code_of
+from core.model.rows import Answer
+from core.model.session import READS, ChatBinding, Definition, Restart, stated
+from core.session.commands import exact_for
+from core.session.system import System
+
+API = "/api/v1"
+MOST_WAIT = 300.0  #: seconds that a request waits for a turn's word
+MOST_EVENTS = 1000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request: who asks, and what of."""
+
+    facts: Facts
+    principal: Principal
+
+    @property
+    def system(self) -> System:
+        """Return the ports."""
+        return self.facts.system
+
+    @property
+    def call(self) -> Call:
+        """Return who gives a command of the table."""
+        return Call(self.system, self.principal.actor, self.principal.who)
+
+    @property
+    def by(self) -> str:
+        """Return what people call whoever asks."""
+        return self.principal.who or self.principal.actor.partition(":")[2]
+
+    def sees(self, name: str) -> bool:
+        """Return whether they are shown anything of the session."""
+        return self.principal.may(self.system.settings, self.system.records, Role.MEMBER, name)
+
+    def check(self, what: str, role: Role | None, name: str | None) -> None:
+        """Raise NotPermitted, or UnknownSession of a session that they may not know of; see core.chat.commands.
+
+        `role` None: only the operator of this machine may.
+        """
+        principal, system = self.principal, self.system
+        if principal.author is None:
+            return
+        if role is not None and not name:
+            raise InvalidValue("no session is named", "give its name")
+        if role is not None and name and principal.may(system.settings, system.records, role, check_name(name)):
+            return
+        tell_refused(system, principal.author.chat, principal.author.id, what, name=name or "")
+        if name and not self.sees(name):
+            raise UnknownSession(name)
+        raise NotPermitted(f"you may not {what}", "ask an operator")
+
+
+Run = Callable[[Asked, dict[str, Any]], Any]  #: called with what the request brings, by its names; returns JSON
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One address and what it does. `role`: who may besides the operator of this machine; None: nobody."""
+
+    method: str
+    path: str  #: below API
+    help: str
+    takes: tuple[Argument, ...]
+    run: Run
+    answers: str  #: what it answers with, by its name in the OpenAPI document
+    role: Role | None = None
+    chats: bool = False  #: it also takes a block for each chat: `{enabled, channel}`
+    of_all: bool = False  #: it may be asked without the name of a session, and shows each person what they may see
+    waits: bool = False  #: it may take as long as people or a turn take
+
+    @property
+    def word(self) -> str:
+        """Return what it is called where it is refused."""
+        return self.path.rpartition("/")[2]
+
+
+# ---------------------------------------------------------------- what the table does not run by itself
+
+
+def _list(asked: Asked, given: dict[str, Any]) -> Any:
+    rows = list_standing(asked.system)
+    return {"sessions": [row.to_json() for row in rows if asked.sees(row.name)]}
+
+
+def _get(asked: Asked, given: dict[str, Any]) -> Any:
+    return get_standing(asked.system, given["name"]).to_json()
+
+
+def _create(asked: Asked, given: dict[str, Any]) -> Any:
+    start = given.pop("start")
+    threads = {kind: ChatBinding(**given.pop(kind)) for kind in CHATS}
+    restart = Restart(given.pop("restart"))
+    arguments = given.pop("harness_args") or None
+    definition = Definition(**given, restart=restart, harness_args=arguments, chat=stated(threads))
+    return create_standing(asked.system, definition, asked.principal.actor, start=start).to_json()
+
+
+def _logs(asked: Asked, given: dict[str, Any]) -> Any:
+    return logs_of(asked.system, given["name"], given["lines"]).to_json()
+
+
+def _say(asked: Asked, given: dict[str, Any]) -> Any:
+    name, text, actor, raw = given["name"], given["text"], given["actor"], given["raw"]
+    if not asked.principal.is_operator and (actor or raw):
+        raise NotPermitted("you speak in your own name", "leave actor and raw out")
+    who = "" if actor else asked.principal.who
+    speaks = (actor if ":" in actor else f"http:{actor}") if actor else asked.principal.actor
+    return say(asked.system, name, text, actor=speaks, who=who, raw=raw, wait=given["wait"]).to_json()
+
+
+def _queue(asked: Asked, given: dict[str, Any]) -> Any:
+    return queue_of(asked.system, given["name"]).to_json(text=given["text"])
+
+
+def _cancel(asked: Asked, given: dict[str, Any]) -> Any:
+    return _message(cancel_message(asked.system, given["message_id"], asked.principal.actor))
+
+
+def _confirm(asked: Asked, given: dict[str, Any]) -> Any:
+    return _message(confirm_message(asked.system, given["message_id"], asked.principal.actor))
+
+
+def _message(row: InboxRow) -> Mapping[str, Any]:
+    told = {"id": row.message.id, "name": row.message.name, "state": row.state.value}
+    return {**told, "reason": code_of(row.because), "detail": row.detail}
+
+
+def _status(asked: Asked, given: dict[str, Any]) -> Any:
+    return asked.facts.status()
+
+
+def _events(asked: Asked, given: dict[str, Any]) -> Any:
+    name = given["name"]
+    page = asked.system.events.latest(given["last"], lambda event: sees_event(asked, event, name))
+    return {"events": [{"id": place, **event} for place, event in page.events], "end": page.end}
+
+
+def sees_event(asked: Asked, event: Mapping[str, Any], name: str | None) -> bool:
+    """Return whether an event is shown: of that session, if one is named, and to whom it may be shown."""
+    of = event.get("name")
+    if name is not None and of != name:
+        return False
+    return asked.principal.is_operator or (isinstance(of, str) and asked.sees(of))
+
+
+def _post(asked: Asked, given: dict[str, Any]) -> Any:
+    record = speaker(asked.system.settings, asked.system.records, None, given["name"])
+    said = post(asked.system, record, asked.principal.actor, given["text"], agent=False)
+    return {"name": record.name, "postId": said.post_id, **redaction_told(said.redacted)}
+
+
+def _ask(asked: Asked, given: dict[str, Any]) -> Any:
+    record = speaker(asked.system.settings, asked.system.records, None, given["name"])
+    answer = ask(asked.system, record, given["question"], given["options"], given["wait"])
+    return {"name": record.name, **answer}
+
+
+#: What the API does in its own way, by the words of the command.
+HANDLERS: Mapping[str, tuple[Run, str]] = {
+    "standing list": (_list, "Sessions"),
+    "standing get": (_get, "Session"),
+    "standing create": (_create, "Answer"),
+    "standing logs": (_logs, "Logs"),
+    "standing say": (_say, "Said"),
+    "standing queue": (_queue, "Queue"),
+    "standing cancel": (_cancel, "Message"),
+    "standing confirm": (_confirm, "Message"),
+    "status": (_status, "Status"),
+    "events": (_events, "Events"),
+    "post": (_post, "Posted"),
+    "ask": (_ask, "Reply"),
+}
+#: What is left out: it takes over the caller's terminal. Of the commands without a group HANDLERS names what is served.
+NOT_SERVED = frozenset({"standing attach"})
+_PATHS = {"standing": "/standing-sessions", "loop": "/loops", "": ""}  #: by group of the table
+_OWN_PATHS = {"standing list": "/standing-sessions", "standing get": "/standing-sessions/one", "loop list": "/loops"}
+_LEFT_OUT = {
+    "standing say": {"SOURCE", "--no-wait"},
+    "standing create": {f"--{key.replace('_', '-')}" for kind in CHATS for key in thread_options(kind)},
+    "events": {"--follow"},
+}
+_CHANGED: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("standing say", "--text"): {"required": True},
+    ("standing say", "--wait"): {"least": 0, "most": MOST_WAIT},
+    ("ask", "NAME"): {"required": True, "default": None},
+    ("post", "NAME"): {"required": True, "default": None},
+    ("post", "--text"): {"required": True, "default": None},
+    ("events", "--last"): {"default": 100, "most": MOST_EVENTS},
+}
+_WAITING = frozenset({"standing say", "ask"})
+_OF_ALL = frozenset({"standing list", "events"})
+
+
+def _takes(command: Command) -> tuple[Argument, ...]:
+    """Return what a request may bring: what a command takes but for files and the command line's own ways."""
+    left_out = _LEFT_OUT.get(command.cli, set())
+    kept = (one for one in command.takes if one.kind is not Kind.PATH and one.word not in left_out)
+    return tuple(_positive(replace(one, **_CHANGED.get((command.cli, one.word), {}))) for one in kept)
+
+
+def _positive(argument: Argument) -> Argument:
+    """Return what is switched off by a word, such as `--no-start`, as what is on unless it is switched off."""
+    if argument.kind is Kind.FLAG and argument.word.startswith("--no-"):
+        word = f"--{argument.word.removeprefix('--no-')}"
+        return Argument(word, f"false: {argument.help[0].lower()}{argument.help[1:]}", Kind.SWITCH, default=True)
+    return argument
+
+
+def _role(command: Command) -> Role | None:
+    """Return who may besides the operator: whom a chat allows it, and whoever may steer may look."""
+    if command.chat:
+        return command.role
+    names = any(one.word == "NAME" for one in command.takes)
+    return Role.MEMBER if command.right in READS and names else None
+
+
+def _operation(command: Command) -> Operation:
+    run, answers = HANDLERS.get(command.cli) or (_run_by(command), _answers_of(command))
+    path = _OWN_PATHS.get(command.cli, f"{_PATHS[command.group]}/{command.cli.removeprefix(command.group).strip()}")
+    return Operation(
+        "GET" if command.right in READS else "POST",
+        path,
+        command.help,
+        _takes(command),
+        run,
+        answers,
+        _role(command),
+        chats=command.cli == "standing create",
+        of_all=command.cli in _OF_ALL,
+        waits=command.cli in _WAITING,
+    )
+
+
+def _answers_of(command: Command) -> str:
+    if command.group == "loop":
+        return "Loops"
+    return "Screen" if command.cli == "standing screen" else "Answer"
+
+
+def _run_by(command: Command) -> Run:
+    does = command.run
+    if does is None:
+        raise NoHandler(command.cli)
+
+    def run(asked: Asked, given: dict[str, Any]) -> Any:
+        return told(asked, does(asked.call, **given), given.get("name") or "")
+
+    return run
+
+
+def told(asked: Asked, result: Answer | LoopAnswer | Said | Screen, name: str) -> Mapping[str, Any]:
+    """Return what a row of the table answered."""
+    match result:
+        case Answer() | Said():
+            return result.to_json()
+        case LoopAnswer():
+            said = exact_for(asked.system.settings, asked.system.environ, result.said)
+            return {**result.to_json(), "said": said}
+        case Screen():
+            window = {"window": result.window.to_json()} if result.window is not None else {}
+            return {"name": name, "screen": result.text, "ended": result.ended, **window}
+        case _:
+            assert_never(result)
+
+
+def from_table(table: Iterable[Command]) -> tuple[Operation, ...]:
+    """Return the operations of the commands that are served. Raises NoHandler for one that nothing runs."""
+    served = [row for row in table if row.cli and row.cli not in NOT_SERVED and (row.group in _PATHS)]
+    served = [row for row in served if row.group or row.cli in HANDLERS]
+    return tuple(_operation(row) for row in served)
+
+
+# ---------------------------------------------------------------- what is not in the table
+
+
+def control(operations: Sequence[Operation]) -> Operation:
+    """Return the address that takes the verb as a value: what acts on a session and answers with its row."""
+    prefix = "/standing-sessions/"
+    verbs = {
+        one.word: one
+        for one in operations
+        if one.answers == "Answer" and one.path.startswith(prefix) and one.word not in ("create", "delete")
+    }
+    takes = {key_of(one): one for verb in verbs.values() for one in verb.takes}
+    takes["name"] = Argument("NAME", required=True)
+    verb = Argument("--verb", "What to do.", required=True, choices=tuple(verbs))
+
+    def run(asked: Asked, given: dict[str, Any]) -> Any:
+        chosen = verbs[given.pop("verb")]
+        known = {one.parameter for one in chosen.takes}
+        for one in takes.values():
+            if one.parameter not in known and given[one.parameter] not in (None, False, ""):
+                raise InvalidValue(f"{chosen.word} takes no {key_of(one)}", "leave it out")
+        asked.check(chosen.word, chosen.role, given["name"])
+        return chosen.run(asked, {key: value for key, value in given.items() if key in known})
+
+    return Operation(
+        "POST", f"{prefix}control", "Do what a verb says.", (verb, *takes.values()), run, "Answer", Role.MEMBER
+    )
+
+
+def request_operations() -> tuple[Operation, ...]:
+    """Return the addresses of the requests that wait for a person."""
+
+    def waiting(asked: Asked, given: dict[str, Any]) -> Any:
+        found = (one for one in asked.system.requests.open() if given["name"] in (None, one.name))
+        return {"requests": [_request(asked, one) for one in found if asked.sees(one.name)]}
+
+    def answer(asked: Asked, given: dict[str, Any]) -> Any:
+        request = asked.system.requests.get(given["id"])
+        if request is None or not asked.sees(request.name):
+            raise UnknownRequest(given["id"])
+        asked.check("answer", Role.APPROVER, request.name)
+        said = Given(given["allow"], given["option"], given["answer"], given["question"])
+        after = Answering(asked.system, asked.facts.requests).answer(request.id, said, asked.by, asked.principal.actor)
+        return _request(asked, after)
+
+    return (
+        Operation(
+            "GET",
+            "/requests",
+            "List the permissions, questions and dialogs that wait for a person, oldest first.",
+            (Argument("NAME", "Only this session's."),),
+            waiting,
+            "Requests",
+            Role.MEMBER,
+            of_all=True,
+        ),
+        Operation(
+            "POST",
+            "/requests/answer",
+            "Answer a request. The first answer decides.",
+            (
+                Argument("ID", required=True),
+                Argument("--allow", "A permission: whether it is given.", Kind.SWITCH),
+                Argument("--option", "A question or dialog: the place of an option, from 0.", Kind.INTEGER, least=0),
+                Argument("--answer", "A question: an answer in your own words."),
+                Argument("--question", "Which question it answers, from 0; default: the next.", Kind.INTEGER, least=0),
+            ),
+            answer,
+            "Request",
+            Role.APPROVER,
+            of_all=True,  # it looks itself whose request that is
+        ),
+    )
+
+
+def _request(asked: Asked, request: Request) -> Mapping[str, Any]:
+    """Return a request as JSON: what of it is not seen is counted, and said in Markdown."""
+    hide = redactor_of(asked.system.environ, secret_variables(asked.system.settings, asked.system.environ))
+
+    def shown(text: str) -> str:
+        return hide.counted(visible(text)[0], asked=True).text
+
+    return {
+        "id": request.id,
+        "name": request.name,
+        "agent": request.agent,
+        "kind": request.kind.value,
+        "state": request.state.value,
+        "askedAt": iso(request.asked_at),
+        "expiresAt": iso(request.expires_at),
+        "tool": visible(request.tool)[0],
+        "detail": request.detail,
+        "unseen": list(request.unseen.said()),
+        "questions": [
+            {
+                "question": shown(question.text),
+                "several": question.several,
+                "options": [
+                    {"label": shown(one.label), "description": shown(one.description)} for one in question.options
+                ],
+            }
+            for question in request.questions
+        ],
+        "answers": [shown(answer) for answer in request.answers],
+        "allowed": request.allowed if request.state is RequestState.ANSWERED and not request.questions else None,
+        "by": request.by,
+        "reason": request.reason,
+        "waits": request.kind is RequestKind.DIALOG or asked.facts.requests.waits(request),
+    }
+
+
+def operations_of(table: Sequence[Command] = COMMANDS) -> tuple[Operation, ...]:
+    """Return every operation of the API. Raises NoHandler for a command that is served and that nothing runs."""
+    derived = from_table(table)
+    return (*derived, control(derived), *request_operations())
