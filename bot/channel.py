@@ -11,7 +11,7 @@ from typing import Any
 from bot import manifest, markdown
 from bot.app import Buttons, Self, Sessions, build_app
 from bot.backfill import Sweeper, SweepPace
-from bot.checks import Check
+from bot.checks import Check, send_probe
 from bot.clients import Tokens, async_web_client
 from bot.connection import Connection, Pace, Poller, Reader, Reading, Standing
 from bot.directory import Directory, Naming
@@ -26,7 +26,8 @@ from core.base.errors import ChannelError
 from core.base.redaction import Redactor, redactor_of
 from core.config.channels import channel_settings
 from core.model.asking import Role
-from core.model.channel import CoreApi, Finding, Posted, WebAnswer, WebHook
+from core.model.channel import CoreApi, Posted, WebAnswer, WebHook
+from core.model.health import Finding
 from core.model.posts import Mark, NewPost, OutboundKind, ThreadSeen, Verbosity, shows
 
 log = logging.getLogger(__name__)
@@ -147,6 +148,10 @@ class SlackChannel:
         """Return whether threads are read at all."""
         return self._settings.read.mode != "off"
 
+    def echoes(self) -> bool:
+        """Return whether events reach us at all: Slack sends one for each message, the bot's own among them."""
+        return self._settings.read.mode in PRESSES
+
     def presses(self) -> bool:
         """Return whether buttons reach us: they do by Slack's call or its socket."""
         return self._settings.read.mode in PRESSES
@@ -205,9 +210,13 @@ class SlackChannel:
         """Show what the session is doing."""
         self._messenger.status(channel, thread, text)
 
-    def check(self) -> tuple[Finding, ...]:
+    def check(self, channels: Collection[str] = ()) -> tuple[Finding, ...]:
         """Ask Slack whether everything is in place."""
-        return Check(self._settings, self._tokens).findings()
+        return Check(self._settings, self._tokens, self._clock, channels).findings()
+
+    def send_probe(self, channel: str) -> Callable[[], None]:
+        """Post a message that asks nobody anything, and return what removes it. Both raise ChannelError."""
+        return send_probe(self._settings, self._tokens, channel)
 
     def manifest(self, url: str = "") -> str:
         """Return the app manifest as YAML, for the configured way of reading. Raises InvalidValue for a bad URL."""

@@ -1,6 +1,8 @@
 """Ask Slack whether everything is set up, one finding for each question. It changes nothing there."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 
 from slack_sdk import WebClient
 from slack_sdk.web.slack_response import SlackResponse
@@ -10,33 +12,41 @@ from bot.clients import SYNC_FAILURES, Tokens, channel_error, header, web_client
 from bot.http import PATH
 from bot.payloads import COMMAND, Identity
 from bot.settings import SlackSettings
+from core.base.clock import Clock
 from core.base.errors import ChannelError
-from core.model.channel import Finding
+from core.model.health import Finding, State
+
+_SKEW_WARNED = 30.0  #: seconds; Slack's header names whole ones, and an answer takes a moment
+_SKEW_REFUSED = 240.0  #: signed requests of five minutes ago are refused, and late replies ask for confirmation
+_PROBE = "the-loop tests whether messages come back. This one is removed at once."
 
 
 class Check:
     """One run of the check."""
 
-    def __init__(self, settings: SlackSettings, tokens: Tokens) -> None:
+    def __init__(self, settings: SlackSettings, tokens: Tokens, clock: Clock, channels: Collection[str] = ()) -> None:
+        """`channels`: those where threads of sessions are bound, looked at like the configured one."""
         self._settings = settings
         self._tokens = tokens
+        self._clock = clock
+        self._channels = channels
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return every finding; a question that could not be asked is one that is not well."""
+        """Return every finding; what could not be asked is unknown."""
         return (*self._of_the_file(), *self._of_the_bot(), *self._of_the_reading())
 
     def _of_the_file(self) -> Iterator[Finding]:
         """Look at what needs no question: whether it is on, where sessions are announced, and who may steer them."""
         if not self._settings.enabled:
             told = "channels.slack.enabled is false, so the service does not connect to Slack"
-            yield Finding("enabled", False, told, "set it to true")
+            yield Finding("enabled", State.FAILED, told, "set it to true")
         if not self._settings.channel:
             told = "no channel is configured, so a session that names none of its own is announced nowhere"
-            yield Finding("channel", False, told, "set channels.slack.channel to the id of the channel (C…)")
+            yield Finding("channel", State.FAILED, told, "set channels.slack.channel to the id of the channel (C…)")
         if not self._settings.authorized_users:
             yield Finding(
                 "authorizedUsers",
-                False,
+                State.FAILED,
                 "the list is empty, so nobody may steer a session from Slack",
                 "add the member ids of those who may to channels.slack.authorizedUsers",
             )
@@ -47,7 +57,7 @@ class Check:
         except ChannelError as error:
             yield _failed("bot token", error)
             return
-        yield Finding("bot token", True, f"in {token.variable}")
+        yield Finding("bot token", State.OK, f"in {token.variable}")
         client = web_client(self._settings, token)
         try:
             answer = _ask("auth.test", "", client.auth_test)
@@ -56,34 +66,37 @@ class Check:
             return
         own = payloads.identity(answer.data if isinstance(answer.data, dict) else {})
         if own is None:
-            yield Finding("bot", False, "the token belongs to no bot", "use the bot token (xoxb-…) of the app")
+            yield Finding("bot", State.FAILED, "the token belongs to no bot", "use the bot token (xoxb-…) of the app")
             return
-        yield Finding("bot", True, f"{own.name} in team {own.team}")
+        yield Finding("bot", State.OK, f"{own.name} in team {own.team}")
+        yield from _skew(header(answer, "date"), self._clock.now())
         yield _scopes(header(answer, "x-oauth-scopes"), self._settings.read.mode)
         if self._settings.channel:
-            yield from self._channel(client, self._settings.channel)
+            yield from self._channel(client, self._settings.channel, "channel")
+        for channel in sorted({*self._channels} - {self._settings.channel, ""}):
+            yield from self._channel(client, channel, f"channel {channel}")
         for member in self._settings.everybody():
             yield _member(client, member, own)
 
-    def _channel(self, client: WebClient, channel: str) -> Iterator[Finding]:
+    def _channel(self, client: WebClient, channel: str, name: str) -> Iterator[Finding]:
         try:
             answer = _ask("conversations.info", channel, lambda: client.conversations_info(channel=channel))
         except ChannelError as error:
-            yield _failed("channel", error)
+            yield _failed(name, error)
             return
         found = payloads.conversation(answer.data if isinstance(answer.data, dict) else {})
         named = f"#{found.name} ({channel})"
         if found.is_archived:
-            yield Finding("channel", False, f"{named} is archived", "unarchive it, or configure another channel")
+            yield Finding(name, State.FAILED, f"{named} is archived", "unarchive it, or configure another channel")
         elif not found.is_member:
-            yield Finding("channel", False, f"the bot is not in {named}", "invite it there: /invite @the-loop")
+            yield Finding(name, State.FAILED, f"the bot is not in {named}", "invite it there: /invite @the-loop")
         else:
-            yield Finding("channel", True, f"{named}, the bot is a member")
+            yield Finding(name, State.OK, f"{named}, the bot is a member")
         if found.is_ext_shared:
             yield Finding(
-                "shared channel",
-                True,
-                f"a warning: {named} is shared with another organization, whose people read what sessions say there",
+                f"{name}, shared",
+                State.WARNING,
+                f"{named} is shared with another organization, whose people read what sessions say there",
                 "use a channel of your own workspace; outsiders can steer nothing in either case",
             )
 
@@ -96,9 +109,9 @@ class Check:
             yield from self._of_the_requests()
         elif read.mode == "poll":
             told = f"poll: threads are read every {read.interval_seconds:g} s; commands and buttons do not arrive"
-            yield Finding("reading", True, told)
+            yield Finding("reading", State.OK, told)
         else:
-            yield Finding("reading", True, "off: posts only, nothing is read")
+            yield Finding("reading", State.OK, "off: posts only, nothing is read")
 
     def _of_the_requests(self) -> Iterator[Finding]:
         try:
@@ -106,10 +119,10 @@ class Check:
         except ChannelError as error:
             yield _failed("signing secret", error)
         else:
-            yield Finding("signing secret", True, f"in {secret.variable}")
+            yield Finding("signing secret", State.OK, f"in {secret.variable}")
         url = f"{manifest.PLACEHOLDER}{PATH}"
         told = f"events, interactivity and {COMMAND} must be sent to {url}, which no call can ask Slack about"
-        yield Finding("request URLs", True, told)
+        yield Finding("request URLs", State.OK, told)
 
     def _of_the_socket(self) -> Iterator[Finding]:
         try:
@@ -117,13 +130,13 @@ class Check:
         except ChannelError as error:
             yield _failed("app-level token", error)
             return
-        yield Finding("app-level token", True, f"in {token.variable}")
+        yield Finding("app-level token", State.OK, f"in {token.variable}")
         try:
             _ask("apps.connections.open", "", lambda: self._plain().apps_connections_open(app_token=token.reveal()))
         except ChannelError as error:
             yield _failed("Socket Mode", error)
             return
-        yield Finding("Socket Mode", True, "a connection may be opened")
+        yield Finding("Socket Mode", State.OK, "a connection may be opened")
 
     def _plain(self) -> WebClient:
         return web_client(self._settings, self._tokens.app())
@@ -134,13 +147,15 @@ def _scopes(granted: str | None, mode: str) -> Finding:
     needed = manifest.scopes(mode)
     if granted is None:
         remedy = f"see whether the page OAuth & Permissions of the app names them: {', '.join(needed)}"
-        return Finding("scopes", False, "could not be told: Slack's answer does not name the token's scopes", remedy)
+        return Finding(
+            "scopes", State.UNKNOWN, "could not be told: Slack's answer does not name the token's scopes", remedy
+        )
     given = {scope.strip() for scope in granted.split(",") if scope.strip()}
     missing = [scope for scope in needed if scope not in given]
     if missing:
         remedy = "paste the manifest (`the-loop slack manifest`) into the app's page and reinstall it"
-        return Finding("scopes", False, f"missing: {', '.join(missing)}", remedy)
-    return Finding("scopes", True, ", ".join(needed))
+        return Finding("scopes", State.FAILED, f"missing: {', '.join(missing)}", remedy)
+    return Finding("scopes", State.OK, ", ".join(needed))
 
 
 def _member(client: WebClient, member: str, own: Identity) -> Finding:
@@ -152,12 +167,12 @@ def _member(client: WebClient, member: str, own: Identity) -> Finding:
         return _failed(name, error)
     found = payloads.person(answer.data if isinstance(answer.data, dict) else {})
     if found is None or found.deleted:
-        return Finding(name, False, "no active member has this id", remedy)
+        return Finding(name, State.FAILED, "no active member has this id", remedy)
     if found.is_bot:
-        return Finding(name, False, f"{found.name} is a bot, and bots may not steer", remedy)
+        return Finding(name, State.FAILED, f"{found.name} is a bot, and bots may not steer", remedy)
     if found.team != own.team:
-        return Finding(name, False, f"{found.name} belongs to another organization, and is refused", remedy)
-    return Finding(name, True, found.name)
+        return Finding(name, State.FAILED, f"{found.name} belongs to another organization, and is refused", remedy)
+    return Finding(name, State.OK, found.name)
 
 
 def _ask(method: str, where: str, call: Callable[[], SlackResponse]) -> SlackResponse:
@@ -168,4 +183,30 @@ def _ask(method: str, where: str, call: Callable[[], SlackResponse]) -> SlackRes
 
 
 def _failed(name: str, error: ChannelError) -> Finding:
-    return Finding(name, False, error.message, error.remedy)
+    return Finding(name, State.UNKNOWN if error.transient else State.FAILED, error.message, error.remedy)
+
+
+def _skew(date: str | None, now: datetime) -> Iterator[Finding]:
+    """Compare this machine's clock with the moment of Slack's answer. None where its header names no moment."""
+    try:
+        seconds = (now - parsedate_to_datetime(date or "")).total_seconds()
+    except (TypeError, ValueError):
+        return
+    if abs(seconds) <= _SKEW_WARNED:
+        yield Finding("clock", State.OK, f"within {_SKEW_WARNED:g} s of Slack's")
+        return
+    told = f"this machine's clock is {abs(seconds):.0f} s {'ahead of' if seconds > 0 else 'behind'} Slack's"
+    remedy = "synchronize it: `timedatectl set-ntp true`, or ask whoever runs the machine"
+    yield Finding("clock", State.FAILED if abs(seconds) > _SKEW_REFUSED else State.WARNING, told, remedy)
+
+
+def send_probe(settings: SlackSettings, tokens: Tokens, channel: str) -> Callable[[], None]:
+    """Post a message into the channel, and return what removes it. Both raise ChannelError."""
+    client = web_client(settings, tokens.bot())
+    answer = _ask("chat.postMessage", channel, lambda: client.chat_postMessage(channel=channel, text=_PROBE))
+    place, ts = payloads.posted(answer.data if isinstance(answer.data, dict) else {})
+
+    def remove() -> None:
+        _ask("chat.delete", channel, lambda: client.chat_delete(channel=place or channel, ts=ts))
+
+    return remove

@@ -136,6 +136,10 @@ class Standing:
         self._door = door
         self._told: tuple[bool, str] | None = None
 
+    def sense(self) -> None:
+        """Note that an event has come."""
+        self._door.sensed(KIND)
+
     async def tell(self, up: bool, detail: str) -> None:
         """Report it, unless it was reported already."""
         if self._told != (up, detail):
@@ -182,6 +186,7 @@ class Reading:
 
     def taken(self, payload: Document, retry: int) -> Committed | None:
         """Give what an events payload carries its place in the intake, at once; None where that is nothing of ours."""
+        self.standing.sense()
         if self.own.identity is None:
             return None
         found = payloads.reply(payload, self.own.identity)

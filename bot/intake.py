@@ -152,6 +152,10 @@ class AsyncDoor:
 
         return await asyncio.to_thread(draft, clean)
 
+    def sensed(self, kind: str) -> None:
+        """Note that an event has come: core returns at once."""
+        self._door.sensed(kind)
+
     async def connected(self, kind: str, up: bool, detail: str) -> None:
         """Report the state of the connection to the service."""
         await asyncio.to_thread(self._door.connected, kind, up, detail)

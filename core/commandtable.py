@@ -333,6 +333,20 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "status", "Show whether everything is up. Exit code 0 only if everything that should run does.", Verb.STATUS
     ),
+    Command(
+        "doctor",
+        "Check the whole installation, and name a remedy for whatever is wrong. "
+        "Exit code 1 if anything failed or could not be asked.",
+        Verb.STATUS,
+        (
+            Argument(
+                "--live",
+                "Also post a message in each chat's channel, see that it comes back, and remove it.",
+                Kind.FLAG,
+            ),
+            Argument("--strict", "Exit code 1 for warnings, too.", Kind.FLAG),
+        ),
+    ),
     Command("standing list", "List all sessions, with their details.", Verb.LIST, chat="list"),
     Command("standing get", "Show everything about one session.", Verb.GET, (_NAME,)),
     Command(

@@ -71,6 +71,10 @@ class StatePaths:
         """The token of the HTTP host, made where no variable holds one."""
         return self.local / "api-token"
 
+    def chat_secrets(self, kind: str) -> Path:
+        """The secrets of a chat, a line `NAME=value` each: for those that no variable holds."""
+        return self.local / f"{kind}.env"
+
     @property
     def http_socket(self) -> Path:
         """Where the service listens for HTTP besides its port: nobody else can stand there."""

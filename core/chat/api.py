@@ -177,6 +177,10 @@ class ChatApi:
         """Return a text as it may be shown: commands exact, then secrets taken out, those of a path among them."""
         return self._redactor.redact(text if verbatim else exact_for(self._system.settings, self._system.environ, text))
 
+    def sensed(self, channel_kind: str) -> None:
+        """Note that an event has come."""
+        self._connections.sensed(channel_kind)
+
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:
         """Keep how the connection stands, and tell when it changed, or is up otherwise: with somebody beside us."""
         changed = self._connections.set(channel_kind, up, detail)

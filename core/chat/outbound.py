@@ -66,8 +66,10 @@ class OutboundWorker:
         channel: Channel,
         posted: Callable[[str], None] = lambda _: None,
         shut_out: Callable[[str, str], None] = lambda _, __: None,
+        sent: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`posted` is told the session (uid) whose thread has got a post.
+        """`posted` is told the session (uid) whose thread has got a post; `sent`, the channel's kind, that one was
+        taken which comes back as an event.
 
         `shut_out` is told, with the channel's kind, why the chat takes nothing from us; "" once it does again.
         """
@@ -75,6 +77,7 @@ class OutboundWorker:
         self._channel = channel
         self._tell_posted = posted
         self._tell_shut_out = shut_out
+        self._tell_sent = sent
         self._rebinder = Rebinder(system, channel, posted)
         self._shut_out: Deadline | None = None  #: until then no post is tried
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
@@ -289,6 +292,8 @@ class OutboundWorker:
         except ChannelError as error:
             self._troubled(sending, place, error, unclear=error.unclear, tried=sending.attempts)
             return
+        if place.edits is None and not row.post.only_for and self._channel.echoes():
+            self._tell_sent(self._channel.kind)
         self._sent(sending, posted)
 
     def _posted(self, post: NewPost, place: Place) -> Posted:

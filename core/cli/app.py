@@ -6,7 +6,7 @@ from functools import partial
 import click
 
 from core.base.errors import InvalidValue
-from core.cli import chat, configuring, lifecycle, standing
+from core.cli import chat, checking, configuring, lifecycle, standing
 from core.cli.building import Handler, add_commands
 from core.cli.printing import EXIT_USAGE, warn
 from core.cli.session import Session, shared_options
@@ -19,6 +19,7 @@ HANDLERS: dict[str, Handler] = {
     "stop": lifecycle.stop,
     "restart": lifecycle.restart,
     "status": lifecycle.status,
+    "doctor": checking.doctor,
     "serve": lifecycle.serve,
     "demo": lifecycle.demo,
     "events": standing.events,

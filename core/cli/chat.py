@@ -1,7 +1,16 @@
 """`the-loop <chat> manifest|check`, for each installed chat."""
 
-from core.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.cli.printing import EXIT_FAILED, EXIT_OK, print_findings, print_json, print_line
 from core.cli.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.model.health import Finding
 
 
 def manifest(kind: str, session: Session, url: str) -> int:
@@ -18,19 +27,16 @@ def manifest(kind: str, session: Session, url: str) -> int:
 
 def check(kind: str, session: Session) -> int:
     """Run `the-loop <kind> check`."""
+    from core.base.values import replace
+    from core.model.health import all_well
     from core.service.wiring import load_channel
 
     session.acting(session.system)
-    findings = load_channel(kind, session.settings, session.environ).check()
-    ok = all(finding.ok for finding in findings)
+    findings: Sequence[Finding] = load_channel(kind, session.settings, session.environ).check()
+    findings = [replace(one, detail=session.exact(one.detail), remedy=session.exact(one.remedy)) for one in findings]
+    ok = all_well(findings)
     if session.json:
-        rows = [
-            {"name": f.name, "ok": f.ok, "detail": session.exact(f.detail), "remedy": session.exact(f.remedy)}
-            for f in findings
-        ]
-        print_json({"findings": rows, "ok": ok})
+        print_json({"findings": [{**finding.to_json(), "ok": finding.ok} for finding in findings], "ok": ok})
     else:
-        for finding in findings:
-            remedy = f"; {session.exact(finding.remedy)}" if finding.remedy and not finding.ok else ""
-            print_line(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}{remedy}")
+        print_findings(findings, session.environ)
     return EXIT_OK if ok else EXIT_FAILED

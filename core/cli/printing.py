@@ -1,15 +1,20 @@
 """What a command prints: JSON alone on standard output, or text for people. Everything else goes to standard error."""
 
+from __future__ import annotations
+
 import io
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from core.base.errors import CoreError, Refused
 from core.base.text import plain
+
+if TYPE_CHECKING:
+    from core.model.health import Finding
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 _NOT_THERE = frozenset({"dead", "absent", "foreign"})
@@ -122,10 +127,42 @@ def _written(write: Callable[[], object]) -> None:
         raise OutputBroken(error) from error
 
 
+before_warning: list[Callable[[], None]] = []  #: called before a line on standard error: a progress line goes away
+
+
 def warn(text: str) -> None:
     """Print a line to standard error, without what a terminal would act on; one that cannot be written is lost."""
+    for clear in before_warning:
+        clear()
     with suppress(OSError):
         sys.stderr.write(plain(text) + "\n")
+
+
+def has_colours(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """Return whether colours may be written: to a terminal alone, and not where $NO_COLOR says no (no-color.org)."""
+    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM", "dumb") != "dumb"
+
+
+_COLOURS = {"ok": "32", "warning": "33", "failed": "31", "unknown": "35"}  #: of ECMA-48, by state
+
+
+def print_findings(findings: Sequence[Finding], environ: Mapping[str, str]) -> None:
+    """Print a line for each finding, and its remedy below it where something is to be done; then how many there are."""
+    from collections import Counter
+
+    coloured = has_colours(sys.stdout, environ)
+    for finding in findings:
+        _print_finding(finding, coloured=coloured)
+    counts = Counter(finding.state.value for finding in findings)
+    print_line(", ".join(f"{counts[state]} {state}" for state in _COLOURS if counts[state]))
+
+
+def _print_finding(finding: Finding, *, coloured: bool) -> None:
+    state, said = finding.state.value, plain(f"{finding.name}: {finding.detail}")
+    word = f"\x1b[{_COLOURS[state]}m{state:<7}\x1b[0m" if coloured else f"{state:<7}"
+    _written(lambda: sys.stdout.write(f"{word}  {said}\n"))
+    if finding.remedy and state != "ok":
+        print_line(f"         -> {finding.remedy}")
 
 
 def error_body(error: CoreError, exact: Callable[[str], str] = str) -> dict[str, Any]:

@@ -30,10 +30,15 @@ class Problem(NamedTuple):
     allowed: str
     remedy: str
 
-    def __str__(self) -> str:
+    @property
+    def what(self) -> str:
+        """Return all but the remedy, as a sentence."""
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         key = f"{self.key}: " if self.key else ""
-        return f"{place}: {key}found {self.found}; allowed: {self.allowed}; {self.remedy}"
+        return f"{place}: {key}found {self.found}; allowed: {self.allowed}"
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.remedy}"
 
 
 class ConfigError(CoreError, ValueError):

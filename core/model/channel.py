@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from core.base.redaction import Redactor
 from core.base.values import dataclass
 from core.model.asking import Role
+from core.model.health import Finding
 from core.model.message import Attachment, Fetch, Fetched
 from core.model.posts import Mark, NewPost, OutboundKind, ThreadSeen
 
@@ -20,16 +21,6 @@ class Posted:
     team: str
     channel: str
     ts: str
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of a check: what was looked at, whether it is well, and the remedy if not."""
-
-    name: str
-    ok: bool
-    detail: str
-    remedy: str = ""
 
 
 @dataclass(frozen=True)
@@ -225,6 +216,10 @@ class CoreApi(Protocol):
         """Report the state of the channel's connection to the service."""
         ...
 
+    def sensed(self, channel_kind: str) -> None:
+        """Note that an event has come, whatever it is about: what we post comes back as one. Returns at once."""
+        ...
+
 
 @dataclass(frozen=True)
 class WebAnswer:
@@ -251,6 +246,10 @@ class Channel(Protocol):
 
     def sweeps(self) -> bool:
         """Return whether replies are read, and missed ones before it serves: rows of the inbox wait for that."""
+        ...
+
+    def echoes(self) -> bool:
+        """Return whether every post comes back as an event, of which `CoreApi.sensed` takes note."""
         ...
 
     def presses(self) -> bool:
@@ -309,8 +308,12 @@ class Channel(Protocol):
         """Return what answers the chat's requests over HTTP; None where it sends none. Called from any thread."""
         ...
 
-    def check(self) -> tuple[Finding, ...]:
-        """Ask the other side whether everything is in place."""
+    def check(self, channels: Collection[str] = ()) -> tuple[Finding, ...]:
+        """Ask the other side whether everything is in place. `channels`: where threads of sessions are bound."""
+        ...
+
+    def send_probe(self, channel: str) -> Callable[[], None]:
+        """Post a message that asks nobody anything, and return what removes it. Both raise ChannelError."""
         ...
 
     def manifest(self, url: str = "") -> str:

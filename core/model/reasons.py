@@ -120,6 +120,7 @@ class Reason(StrEnum):
 
     # connections
     NOT_CONNECTED_YET = "not-connected-yet"
+    DEAF = "deaf"
 
     # notices of background tasks
     TOLD_BY_ITSELF = "told-by-itself"

@@ -159,6 +159,8 @@ REASONS: Mapping[Reason, Text] = {
     R.HELD: "the session is held",
     # connections
     R.NOT_CONNECTED_YET: "not connected yet",
+    R.DEAF: "deaf: it is connected, but no event has come since {since}, not even those of our own posts: replies are "
+    "lost; see whether the app subscribes to message events and its bot is in the channels, then restart the service",
     # notices of background tasks
     R.TOLD_BY_ITSELF: "the harness reported it by itself",
     R.REPEATED: "the harness repeats a notice that was already delivered",

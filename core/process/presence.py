@@ -10,7 +10,8 @@ import pwd
 import select
 import stat
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from core.base.clock import Clock, Deadline, SystemClock
@@ -160,11 +161,21 @@ class Notifier:
             self._descriptor = None
 
 
-class Connections:
-    """How each connection to the outside stands, for `status`. Written by who keeps it, read by anybody."""
+_ECHO_SECONDS = 60.0  #: in which a post has come back as an event; it usually takes one
+_ECHOES = 2  #: posts that did not: one event may be lost
 
-    def __init__(self, kinds: Sequence[str]) -> None:
+
+class Connections:
+    """How each connection to the outside stands, for `status`. Written by who keeps it, read by anybody.
+
+    A connection may stand and bring nothing. That nobody writes proves nothing, but our own posts come back as events.
+    """
+
+    def __init__(self, kinds: Sequence[str], clock: Clock | None = None) -> None:
         self._lock = threading.Lock()
+        self._clock = clock or SystemClock()
+        self._sensed: dict[str, datetime] = {}  #: when the latest event came
+        self._sent: dict[str, list[datetime]] = {}  #: the first posts since then
         reason, pid = Reason.NOT_CONNECTED_YET, os.getpid()
         self._rows = {kind: ServiceRow(kind, False, pid, text(reason), reason.value) for kind in kinds}
         self._shut: dict[str, str] = {}
@@ -172,11 +183,31 @@ class Connections:
     def set(self, kind: str, up: bool, detail: str) -> bool:
         """Store the state and tell whether it changed from up to down or back. What comes up is not shut out."""
         with self._lock:
+            before = self._rows.get(kind)
             if up:
                 self._shut.pop(kind, None)
-            before = self._rows.get(kind)
+            if up and not (before and before.running):
+                self._sent.pop(kind, None)  # the events of a gap may be gone
             self._rows[kind] = ServiceRow(kind, up, os.getpid(), detail)
             return before is None or before.running != up
+
+    def sensed(self, kind: str) -> None:
+        """Note that an event has come."""
+        with self._lock:
+            self._sensed[kind] = self._clock.now()
+            self._sent.pop(kind, None)
+
+    def sent(self, kind: str) -> None:
+        """Note that a post was taken, which comes back as an event."""
+        with self._lock:
+            sent = self._sent.setdefault(kind, [])
+            if len(sent) < _ECHOES:
+                sent.append(self._clock.now())
+
+    def latest(self) -> Mapping[str, datetime]:
+        """Return when the latest event of each connection came, by its kind; without those that had none."""
+        with self._lock:
+            return dict(self._sensed)
 
     def shut_out(self, kind: str, problem: str) -> None:
         """Show the connection as down for what keeps its posts back, however it reads; "": nothing does any more."""
@@ -186,10 +217,16 @@ class Connections:
     def rows(self) -> tuple[ServiceRow, ...]:
         """Return one row a connection."""
         with self._lock:
-            return tuple(
-                ServiceRow(row.name, False, row.pid, problem) if (problem := self._shut.get(row.name)) else row
-                for row in self._rows.values()
-            )
+            return tuple(self._shown(row) for row in self._rows.values())
+
+    def _shown(self, row: ServiceRow) -> ServiceRow:
+        if problem := self._shut.get(row.name):
+            return ServiceRow(row.name, False, row.pid, problem)
+        sent = self._sent.get(row.name, [])
+        if row.running and len(sent) == _ECHOES and self._clock.now() - sent[-1] > timedelta(seconds=_ECHO_SECONDS):
+            since = sent[0].strftime("%Y-%m-%d %H:%M:%S UTC")
+            return ServiceRow(row.name, False, row.pid, text(Reason.DEAF, since=since), Reason.DEAF.value)
+        return row
 
 
 _VARIABLES = ("LOGNAME", "USER", "LNAME", "USERNAME")  #: where `getpass.getuser` looks, which imports the terminal

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from core.base.errors import StoreBroken
 from core.base.redaction import redactor_of
 from core.chat.api import ChatApi
 from core.chat.backfill import CatchingUp
@@ -32,7 +34,7 @@ from core.process.presence import Connections
 from core.service.housekeeping import Reconciler
 from core.service.service import Service, Worker, import_ahead
 from core.service.watching import ObserverWorker
-from core.service.wiring import build_system, load_channel
+from core.service.wiring import build_system, load_channel, with_secrets
 from core.session.sessions import authorized_rows, chat_of
 from core.session.system import System
 
@@ -43,12 +45,16 @@ if TYPE_CHECKING:
     from core.tools.toolbox import Toolbox
 
 
+_LOG = logging.getLogger(__name__)
+
+
 def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     """Put the service together: control client, channels, workers. Raises ConfigError, ChannelMissing.
 
     What the workers use is imported now, but for what answers over HTTP (docs/adr/0007).
     """
     import_ahead()
+    environ = _with_secrets(settings, environ)
     system = build_system(settings, environ, persistent=True)
     channels = _enabled_channels(settings, environ)
     for channel in channels:
@@ -63,7 +69,9 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     signals = {channel.kind: SignalWorker(system, channel) for channel in channels}
     connections = Connections([HTTP_ROW, *(channel.kind for channel in channels)])
     outbound = {
-        channel.kind: OutboundWorker(system, channel, signals[channel.kind].posted, connections.shut_out)
+        channel.kind: OutboundWorker(
+            system, channel, signals[channel.kind].posted, connections.shut_out, connections.sent
+        )
         for channel in channels
     }
 
@@ -119,6 +127,20 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         "tool": _calls(system.settings, system.paths, system.records, toolbox),
     }
     return Service(system, workers, _sweeping(system, swept), connections, talks)
+
+
+def _with_secrets(settings: Settings, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the environment with the secrets of the chats' own files.
+
+    Without those of a file that may not be used: sessions do not depend on a chat.
+    """
+    for name, block in settings.channels.items():
+        if block.enabled:
+            try:
+                environ = with_secrets(name, settings, environ)
+            except StoreBroken as error:
+                _LOG.error("secrets of a chat are not used", extra={"reason": str(error)})
+    return environ
 
 
 def _toolbox(system: System, ask: Callable[[Mapping[str, Any], Listener], None]) -> Callable[[], Toolbox]:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from re import compile as pattern
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.base.clock import Deadline
 from core.base.environment import shed_limit
@@ -71,28 +71,39 @@ class Host:
     needs: float = 0.0  #: seconds that the agents may take to end
 
 
-def findings(host: Host) -> tuple[str, ...]:
+class Threat(NamedTuple):
+    """What could end the tmux server or its agents, and the remedy."""
+
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.remedy}"
+
+
+_BY_ITS_UNIT = "`the-loop stop`, end the server, and start it by its unit the-loop-tmux.service (deploy/README.md)"
+
+
+def findings(host: Host) -> tuple[Threat, ...]:
     """Return what threatens the tmux server, each with its remedy; empty where nothing does."""
     if _SESSION.search(host.tmux):
         scope = next(part for part in host.tmux.split("/") if part.startswith("session-"))
-        return (
-            f"the tmux server belongs to a login ({scope}) and may end with it: `the-loop stop`, end the server, and "
-            "start it by its unit the-loop-tmux.service (deploy/README.md)",
-        )
+        return (Threat(f"the tmux server belongs to a login ({scope}) and may end with it", _BY_ITS_UNIT),)
     leaf = _SERVICE_LEAF.search(host.tmux)
     if leaf and (host.tmux == host.service or "tmux" not in leaf["unit"]):
-        return (
-            f"the tmux server lives inside of {leaf['unit']} and may end with it: `the-loop stop`, end the server, and "
-            "start it by its unit the-loop-tmux.service (deploy/README.md)",
-        )
+        return (Threat(f"the tmux server lives inside of {leaf['unit']} and may end with it", _BY_ITS_UNIT),)
     found = []
     if _USER_MANAGER.search(host.tmux) and not host.lingers:
-        found.append(f"everything ends at the last logout of {host.user}: `loginctl enable-linger {host.user}`")
+        remedy = f"`loginctl enable-linger {host.user}`"
+        found.append(Threat(f"everything ends at the last logout of {host.user}", remedy))
     if leaf and host.gives is not None and host.gives < host.needs:
         found.append(
-            f"the end of {leaf['unit']}, as at a shutdown, kills agents {host.gives:g} s after SIGTERM, and with "
-            f"routing.tmux.harnessKillGraceSeconds they may take longer: `systemctl --user edit {leaf['unit']}`, and "
-            f"write TimeoutStopSec={math.ceil(host.needs)} under [Service]"
+            Threat(
+                f"the end of {leaf['unit']}, as at a shutdown, kills agents {host.gives:g} s after SIGTERM, and with "
+                "routing.tmux.harnessKillGraceSeconds they may take longer",
+                f"`systemctl --user edit {leaf['unit']}`, and write TimeoutStopSec={math.ceil(host.needs)} under "
+                "[Service]",
+            )
         )
     return tuple(found)
 
@@ -130,7 +141,7 @@ def host_findings(
     *,
     needs: float = 0.0,
     gives: Callable[[str], float | None] = lambda _: None,
-) -> tuple[str, ...] | None:
+) -> tuple[Threat, ...] | None:
     """Return the findings on this machine; None where systemd does not run, or the server cannot be looked at.
 
     `root` is where the machine's files are; `needs` and `gives`, which is asked for a unit, are those of Host.
@@ -258,16 +269,25 @@ def tmux_rows(system: System, root: Path = Path("/")) -> tuple[ServiceRow, ...]:
         server = system.runner.survey().server
     except (TmuxSilent, TmuxMissing):
         return ()
-    if server is None:
+    found = None if server is None else threats(system, server, root)
+    if found is None:
         return ()
+    told = exact_for(system.settings, system.environ, "; ".join(map(str, found)))
+    return (ServiceRow("tmux", True, server, told),)
+
+
+def threats(system: System, server: int, root: Path = Path("/")) -> tuple[Threat, ...] | None:
+    """Return what could end the tmux server of that pid; None where systemd does not run."""
     needs = system.settings.routing.tmux.harness_kill_grace_seconds + END_SECONDS
     service = running_service(system.paths.service_lock)
-    found = host_findings(server, service, os.geteuid(), root, needs=needs, gives=_stop_seconds)
-    return (
-        ()
-        if found is None
-        else (ServiceRow("tmux", True, server, exact_for(system.settings, system.environ, "; ".join(found))),)
-    )
+    return host_findings(server, service, os.geteuid(), root, needs=needs, gives=_stop_seconds)
+
+
+def lingers(uid: int, root: Path = Path("/")) -> bool | None:
+    """Return whether the user's systemd outlives the last logout; None where systemd does not run."""
+    if not (root / "run/systemd/system").is_dir():
+        return None
+    return (root / "var/lib/systemd/linger" / _user(uid)).exists()
 
 
 def service_rows(settings: Settings, paths: StatePaths, environ: Mapping[str, str]) -> tuple[ServiceRow, ...]:

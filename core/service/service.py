@@ -16,7 +16,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Any
 
-from core.base.clock import Deadline, SystemClock
+from core.base.clock import Deadline, SystemClock, iso
 from core.base.errors import CoreError, Refused, StoreBroken, StoreGone
 from core.base.files import private_folder, secure_root
 from core.config.cache import digest_of
@@ -278,7 +278,9 @@ class Service:
             if worker.trouble:
                 told = f"{worker.trouble}; it is tried again"
                 rows[worker.name] = ServiceRow(worker.name, False, os.getpid(), told)
-        return {"services": [row.to_json() for row in rows.values()], "configuration": self._configuration}
+        sensed = {kind: iso(at) for kind, at in self._connections.latest().items()}
+        services = [row.to_json() for row in rows.values()]
+        return {"services": services, "configuration": self._configuration, "sensed": sensed}
 
     @staticmethod
     def _ping() -> Mapping[str, Any]:

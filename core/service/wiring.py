@@ -56,7 +56,7 @@ def build_system(
 
     database = Database(paths, clock, begun=begun)
     tmux = settings.routing.tmux
-    server = _tmux_server(settings, environ)
+    server = tmux_server(settings, environ)
     clean = server.environ
 
     def ingest(uid: str) -> None:
@@ -118,7 +118,8 @@ def build_system(
     return system
 
 
-def _tmux_server(settings: Settings, environ: Mapping[str, str]) -> TmuxServer:
+def tmux_server(settings: Settings, environ: Mapping[str, str]) -> TmuxServer:
+    """Return the tmux server of the sessions, as the configuration says; nothing is asked yet."""
     secrets = frozenset(secret_variables(settings, environ))
     clean = {name: value for name, value in environ.items() if name not in secrets}
     unit = UNIT if is_default(settings.source, settings.state_root, environ) else ""
@@ -133,7 +134,7 @@ def become_tmux(settings: Settings, environ: Mapping[str, str]) -> None:
     """
     from core.tmux.server import be_the_server
 
-    be_the_server(_tmux_server(settings, environ))
+    be_the_server(tmux_server(settings, environ))
 
 
 def _locks(paths: StatePaths) -> Locks:
@@ -266,7 +267,10 @@ class ChannelMissing(CoreError):
 
 
 def load_channel(name: str, settings: Settings, environ: Mapping[str, str]) -> Channel:
-    """Make the channel from its block. Raises ChannelMissing, ChannelBroken, ConfigError; asks nobody anything yet."""
+    """Make the channel from its block. Asks nobody anything yet.
+
+    Raises ChannelMissing, ChannelBroken, ConfigError, and StoreBroken where the file of its secrets may not be used.
+    """
     from core.base.plugins import entry_points
     from core.config.chats import GROUP, load_part
 
@@ -274,4 +278,14 @@ def load_channel(name: str, settings: Settings, environ: Mapping[str, str]) -> C
     if target is None:
         raise ChannelMissing(name)
     factory = cast("ChannelFactory", load_part(name, target))
-    return factory(settings.channel(name).raw, environ, settings.source)
+    return factory(settings.channel(name).raw, with_secrets(name, settings, environ), settings.source)
+
+
+def with_secrets(chat: str, settings: Settings, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the environment with the secrets that the chat's own file holds; what a variable holds counts.
+
+    Raises StoreBroken where that file may not be used; see `read_secrets`.
+    """
+    from core.config.secrets import read_secrets
+
+    return {**read_secrets(StatePaths(settings.state_root).chat_secrets(chat)), **environ}

@@ -265,26 +265,31 @@ class Database:
         with self._translated:
             return bool(session.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1] > 0)
 
-    def check(self) -> None:
-        """Raise StoreBroken where what is in it is damaged, as far as a second of looking shows."""
+    def check(self, seconds: float = _CHECK_SECONDS, *, whole: bool = False) -> bool:
+        """Raise StoreBroken where what is in it is damaged, as far as so many seconds of looking show.
+
+        Return whether that was enough to look at all of it. `whole`: indexes are compared with their tables, too.
+        """
         if not self._exists():
-            return
+            return True
         connection = self._session().connection
-        deadline = Deadline(self._clock, _CHECK_SECONDS)
+        deadline = Deadline(self._clock, seconds)
         connection.set_progress_handler(deadline.passed, _CHECK_STEPS)
         try:
             with self._translated:
-                found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+                asked = "PRAGMA integrity_check(1)" if whole else "PRAGMA quick_check(1)"
+                found = connection.execute(asked).fetchone()[0]
         except StoreBroken:
             if not deadline.passed():
                 raise
-            return
+            return False
         finally:
             connection.set_progress_handler(None, 0)
         if found != "ok":
             from core.store.sqlerrors import damaged
 
             raise damaged(self._path, found)
+        return True
 
     def leave(self) -> None:
         """Let go of what this thread holds to use it, outside of a transaction; its next use begins anew.

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from core.base.errors import ChannelError
 from core.base.redaction import Redactor
 from core.model.asking import Button, Role
-from core.model.channel import CoreApi, Finding, Posted, WebHook
+from core.model.channel import CoreApi, Posted, WebHook
+from core.model.health import Finding
 from core.model.posts import Mark, NewPost, OutboundKind, OwnPost, ThreadSeen
 
 TEAM, HOME = "T1", "C1"
@@ -133,7 +134,15 @@ class Chat:
         """Take nothing over HTTP."""
         return None
 
-    def check(self) -> tuple[Finding, ...]:
+    def echoes(self) -> bool:
+        """No post comes back as an event."""
+        return False
+
+    def send_probe(self, channel: str) -> Callable[[], None]:
+        """Post nothing."""
+        return lambda: None
+
+    def check(self, channels: Collection[str] = ()) -> tuple[Finding, ...]:
         """Find nothing wrong."""
         return ()
 

@@ -19,7 +19,8 @@ from core.config.blocks import Block
 from core.config.channels import channel_settings
 from core.config.chats import ChatInfo
 from core.model.asking import Role
-from core.model.channel import CoreApi, Finding, IncomingPress, IncomingReply, Posted, Swept, WebHook
+from core.model.channel import CoreApi, IncomingPress, IncomingReply, Posted, Swept, WebHook
+from core.model.health import Finding, State
 from core.model.posts import Mark, NewPost, OutboundKind, OwnPost, ThreadSeen
 
 KIND, TEAM = "line", "here"
@@ -136,9 +137,17 @@ class LineChannel:
         """Take nothing over HTTP."""
         return None
 
-    def check(self) -> tuple[Finding, ...]:
+    def echoes(self) -> bool:
+        """No post comes back as an event."""
+        return False
+
+    def send_probe(self, channel: str) -> Callable[[], None]:
+        """Post nothing."""
+        return lambda: None
+
+    def check(self, channels: Collection[str] = ()) -> tuple[Finding, ...]:
         """Return whether somebody is in the room."""
-        return (Finding("room", True, f"{len(self._all())} messages"),)
+        return (Finding("room", State.OK, f"{len(self._all())} messages"),)
 
     def manifest(self, url: str = "") -> str:
         """Line Chat needs no app."""

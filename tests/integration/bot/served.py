@@ -15,6 +15,7 @@ from bot.channel import SlackChannel
 from bot.connection import Pace
 from bot.files import FilePace
 from bot.http import Patience
+from core.base.clock import Clock
 from core.base.errors import CoreError, StoreBroken
 from core.model.channel import (
     BoundThread,
@@ -63,6 +64,7 @@ class Door:
         self.bound: list[BoundThread] = []
         self.sweeps: list[Swept] = []
         self.gaps: list[int] = []
+        self.events = 0
         self.marks: set[str] = set()
         self.kept: dict[str, bytes] = {}
         self.told: dict[str, list[Fetched]] = {}
@@ -176,6 +178,10 @@ class Door:
         hidden = text.replace(SECRET, "[redacted]")
         return hidden if verbatim else hidden.replace("`the-loop ", "`/opt/the-loop ")
 
+    def sensed(self, channel_kind: str) -> None:
+        """Count the events."""
+        self.events += 1
+
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:
         """Record how the connection stands."""
         self.states.append((up, detail))
@@ -252,6 +258,7 @@ def channel_on(
     *,
     pace: Pace = QUICK,
     sweep_pace: SweepPace = SWEEP_PACE,
+    clock: Clock | None = None,
     **block: Any,
 ) -> SlackChannel:
     """Return a channel on the workspace; alice is on the allow-list unless the block says otherwise."""
@@ -268,7 +275,14 @@ def channel_on(
         **(tokens or {}),
     }
     return SlackChannel(
-        whole, environ, None, pace=pace, sweep_pace=sweep_pace, file_pace=FILE_PACE, http_patience=HTTP_PATIENCE
+        whole,
+        environ,
+        None,
+        clock=clock,
+        pace=pace,
+        sweep_pace=sweep_pace,
+        file_pace=FILE_PACE,
+        http_patience=HTTP_PATIENCE,
     )
 
 

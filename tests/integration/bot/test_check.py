@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bot import manifest
-from core.model.channel import Finding
+from core.model.health import Finding, State
 from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import channel_on
+from tests.support.clocks import MovedClock
 
 
 def _bad(findings: tuple[Finding, ...]) -> dict[str, Finding]:
@@ -142,3 +143,42 @@ def test_what_the_file_alone_tells_is_found_without_a_token(workspace: Workspace
 
     assert {"enabled", "channel", "authorizedUsers", "bot token", "app-level token"} == set(_bad(findings))
     assert all(finding.remedy for finding in _bad(findings).values())
+
+
+@pytest.mark.parametrize(("ahead", "state"), [(0, State.OK), (90, State.WARNING), (3600, State.FAILED)])
+def test_the_clock_is_compared_with_slacks(workspace: WorkspaceThread, ahead: int, state: State) -> None:
+    """Every answer of Slack's names its moment: signed requests and late replies are judged by the difference."""
+    clock = MovedClock()
+    clock.move(seconds=ahead)
+
+    [found] = [finding for finding in channel_on(workspace, clock=clock).check() if finding.name == "clock"]
+
+    assert found.state is state
+    assert bool(found.remedy) is bool(ahead)
+
+
+def test_channels_of_threads_are_looked_at_like_the_configured_one(workspace: WorkspaceThread) -> None:
+    """A session may have its thread in another channel than the configured one."""
+    other = workspace.add_channel("quiet", ["alice"])
+
+    findings = channel_on(workspace).check([other, workspace.channel_id("agents")])
+
+    assert set(_bad(findings)) == {f"channel {other}"}
+
+
+def test_what_could_not_be_asked_is_not_called_wrong(workspace: WorkspaceThread) -> None:
+    """Slack is away for a moment: that says nothing about the token."""
+    workspace.fault("auth.test", "http")
+
+    assert _bad(channel_on(workspace).check())["bot"].state is State.UNKNOWN
+
+
+def test_a_probe_can_be_removed_again(workspace: WorkspaceThread) -> None:
+    """Nothing is left in the channel."""
+    before = len(workspace.messages("agents"))
+
+    remove = channel_on(workspace).send_probe(workspace.channel_id("agents"))
+    there = len(workspace.messages("agents"))
+    remove()
+
+    assert (there, len(workspace.messages("agents"))) == (before + 1, before)

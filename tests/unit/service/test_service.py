@@ -15,6 +15,7 @@ from core.process.control import ask
 from core.process.presence import Connections
 from core.service.service import Service, Worker
 from core.session.system import System
+from tests.support.clocks import MovedClock
 from tests.support.tmux import PATIENCE, wait_until
 from tests.support.world import World, events
 
@@ -231,6 +232,40 @@ def test_connection_that_is_shut_out_is_down_however_it_reads() -> None:
 
     assert [(row.running, row.detail) for row in shut] == [(False, "token_revoked")]
     assert [(row.running, row.detail) for row in (*taken, *connections.rows())] == [(True, "connected")] * 2
+
+
+def test_a_connection_by_which_no_post_comes_back_is_deaf() -> None:
+    """Two posts of a minute ago, and no event since: replies are lost, whatever the socket says. An event ends it."""
+    clock = MovedClock()
+    connections = Connections(["slack"], clock)
+    connections.set("slack", True, "connected")
+
+    connections.sent("slack")
+    clock.move(minutes=5)
+    after_one = connections.rows()
+    connections.sent("slack")
+    at_once = connections.rows()
+    clock.move(minutes=2)
+    later = connections.rows()
+    connections.sensed("slack")
+
+    assert [row.running for row in (*after_one, *at_once)] == [True, True]
+    assert [(row.running, row.reason) for row in later] == [(False, "deaf")]
+    assert [row.running for row in connections.rows()] == [True]
+    assert connections.latest().keys() == {"slack"}
+
+
+def test_posts_before_a_connection_came_up_say_nothing_about_it() -> None:
+    """The events of a gap may be gone."""
+    clock = MovedClock()
+    connections = Connections(["slack"], clock)
+    connections.sent("slack")
+    connections.sent("slack")
+    clock.move(minutes=5)
+
+    connections.set("slack", True, "connected again")
+
+    assert [row.running for row in connections.rows()] == [True]
 
 
 @pytest.mark.parametrize("name", ["the-loop.db", "the-loop.db-wal", "service.lock", "service.sock"])
