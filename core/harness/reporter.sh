@@ -16,38 +16,12 @@ case $1 in
   PermissionRequest) { echo >>"$asking"; } 2>/dev/null ;;
   PreToolUse) { echo >"$folder/tool"; } 2>/dev/null ;;
 esac
-PATH=/usr/bin:/bin:$PATH
-LC_ALL=C
-export PATH LC_ALL
-umask 077
+@frame@
+
 if [ "$1" = Scheduled ]; then # no report: the tool's call is one
   { cat >>"$folder/scheduling"; } 2>/dev/null
   exit 0
 fi
-
-event=$1
-case $event in '' | *[!A-Za-z]*) event=Other ;; esac
-now=$(date +%s%N)
-case $now in
-  *[!0-9]*) # a date without nanoseconds (macOS)
-    now=$(perl -MTime::HiRes=time -e 'printf "%.6f", time' 2>/dev/null | tr -d .)000
-    [ "${#now}" -ge 19 ] || now=$(date +%s)000000000 ;;
-esac
-name=$now-$$-$event
-
-# $1: suffix of the report's name; its content on stdin. It appears under its name only when it is whole.
-save() {
-  { cat >"$spool/.$name.tmp" && mv "$spool/.$name.tmp" "$spool/$name$1"; } 2>/dev/null || cat >/dev/null
-}
-
-# One byte tells the service. Opened for reading and writing, a FIFO waits for nobody; a full one would, so that a
-# service that has left a thousand reports unread is not poked again.
-poke() {
-  [ -p "$poke" ] || return 0
-  set -- "$spool"/*.json
-  [ "$#" -lt 1000 ] || return 0
-  { printf . 1<>"$poke"; } 2>/dev/null
-}
 
 # Sets agent: whose event this is. A subagent's payload names it before the event's name; tools run in parallel then,
 # and its tool ending says nothing about the dialog of another.
@@ -104,14 +78,10 @@ follow() {
 born_here() {
   case $payload in
     *'"prompt":"<task-notification>'* | *'"prompt": "<task-notification>'*) return 0 ;;
-    *'"prompt":"['*) frame=${payload#*'"prompt":"['} ;;
-    *'"prompt": "['*) frame=${payload#*'"prompt": "['} ;;
+    *'"prompt":"['*) framed "${payload#*'"prompt":"['}" ;;
+    *'"prompt": "['*) framed "${payload#*'"prompt": "['}" ;;
     *) return 1 ;;
   esac
-  frame=${frame%%]*}
-  case ${frame##*' #'} in [a-z2-9][a-z2-9][a-z2-9][a-z2-9][a-z2-9][a-z2-9]) ;; *) return 1 ;; esac
-  case $frame in *' via '* | 'agent '* | 'the-loop '*) return 0 ;; esac
-  return 1
 }
 
 # What the harness has scheduled for itself: each end of a turn lists it, with the prompts, and until then the calls of
@@ -149,10 +119,7 @@ if [ -n "$look" ]; then
   own=
   if [ "$event" = UserPromptSubmit ] && scheduled; then own=.scheduled; fi
   if [ "$event" = UserPromptSubmit ] && [ -e "$folder/hold" ] && { [ -n "$own" ] || born_here; }; then
-    printf '%s' "$payload" | save "$own.blocked.json"
-    poke
-    echo "the-loop: this session is held; this is kept for later" >&2
-    exit 2
+    block "$own"
   fi
   printf '%s' "$payload" | save "$own.json"
   if [ "$event" = PermissionRequest ] && [ -S "$service" ] && [ -x "$python" ] && [ -r "$folder/ask.py" ]; then

@@ -20,11 +20,12 @@ _SUMMARY_LIMIT = 500  #: characters of what is asked
 
 
 _SCRIPT = Path(__file__).with_name("reporter.sh")
+_FRAME = Path(__file__).with_name("frame.sh")  #: stands in each of them
 
 
 def reporter_script(context: SessionContext, script: Path = _SCRIPT) -> str:
     """Return the reporter of this instance; `script`: that of a harness with hooks of its own kind."""
-    text = script.read_text(encoding="utf-8")
+    text = script.read_text(encoding="utf-8").replace("\n@frame@\n", f"\n{_FRAME.read_text(encoding='utf-8')}")
     baked = {
         "folder": context.folder,
         "spool": context.spool,

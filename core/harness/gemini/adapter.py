@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.base.errors import HarnessNotInstalled, InvalidValue, UnsupportedHarness
-from core.base.files import read_plain
+from core.base.errors import InvalidValue, UnsupportedHarness
 from core.harness.base import find_executable, object_of, text_of
 from core.harness.gemini.home import FILES, home_of, hooks_off, install_home, login_missing, person_of, read_settings
 from core.harness.gemini.hooks import DIALOG, hook_settings, install_reporter, interpret
@@ -26,6 +24,7 @@ from core.harness.gemini.record import (
     read_input_line,
 )
 from core.harness.gemini.work import WorkFile
+from core.harness.programs import Programs
 from core.model.activity import Capability, Failure
 from core.model.harness import (
     Echo,
@@ -39,6 +38,7 @@ from core.model.harness import (
     StatusProbe,
     Traits,
     Working,
+    numbers_of,
 )
 from core.model.pane import InputLine, View
 from core.model.session import Definition
@@ -49,9 +49,10 @@ if TYPE_CHECKING:
 
 #: Whose cases of tests/harness were run, oldest first.
 TRIED: tuple[str, ...] = ()
-OLDEST = "0.53.0"  #: whose hooks and arguments are known to do; older ones are refused
+NEEDED = (0, 53)  #: whose hooks and arguments are known to do; older ones are refused
 _PROGRAM = "gemini"
 _PACKAGE = "@google/gemini-cli"
+_SECONDS = 20.0  #: it takes a second or two to say its version, and more on a busy machine
 _UPDATE = f"update it: `npm install -g {_PACKAGE}`"
 _LOGIN = (
     "run `gemini` once in a terminal and log in, or set GEMINI_API_KEY in the environment of whoever starts sessions"
@@ -111,7 +112,7 @@ class GeminiHarness:
         self._environ = environ
         self._person = person_of(environ)
         self._trust_enabled = trust_enabled
-        self._versions: dict[tuple[str, int, int], Installed] = {}
+        self._programs = Programs(TRIED, package=_PACKAGE, seconds=_SECONDS)
         self._work: dict[str, WorkFile] = {}  #: by session
 
     def check(self, definition: Definition, args: Sequence[str]) -> None:
@@ -128,10 +129,10 @@ class GeminiHarness:
                 )
         self._executable()
         installed = self.installed()
-        if installed is not None and installed.version and _older(installed.version, OLDEST):
+        if installed is not None and installed.version and numbers_of(installed.version) < NEEDED:
             raise UnsupportedHarness(
-                f"gemini {installed.version} is too old: {OLDEST} is the oldest whose hooks and arguments are known "
-                "to do",
+                f"gemini {installed.version} is too old: the hooks and arguments of {'.'.join(map(str, NEEDED))} and "
+                "newer are known to do",
                 _UPDATE,
             )
         if login_missing(self._person, self._environ, Path(definition.cwd) if definition.cwd else None):
@@ -152,20 +153,8 @@ class GeminiHarness:
         )
 
     def installed(self) -> Installed | None:
-        """Return the version of the program, once for each program that it is."""
-        try:
-            program = os.path.realpath(self._executable())
-            found = os.stat(program)
-        except HarnessNotInstalled as error:
-            return Installed("", TRIED, error.message)
-        except OSError as error:
-            return Installed("", TRIED, f"{error.filename}: {error.strerror}")
-        identity = (program, found.st_size, found.st_mtime_ns)
-        if identity not in self._versions:
-            version = _packaged(Path(program))
-            trouble = "" if version else f"{program} is in no package that tells it"
-            self._versions[identity] = Installed(version, TRIED, trouble)
-        return self._versions[identity]
+        """Tell the program's version: by its package, else by asking it, once for each program that it is."""
+        return self._programs.installed(self._executable, self._environ)
 
     def new_session_id(self) -> str | None:
         """Return a new UUID; Gemini takes nothing else."""
@@ -283,24 +272,3 @@ class GeminiHarness:
 
     def _conversation(self, context: SessionContext) -> Path | None:
         return find_conversation(home_of(context.folder), context.session_id) if context.session_id else None
-
-
-def _packaged(program: Path) -> str:
-    """Return the version of the package that the program is in; "" where it is in none of Gemini's."""
-    for folder in program.parents[:3]:
-        try:
-            package = json.loads(read_plain(folder / "package.json", 1 << 20))
-        except (OSError, ValueError, RecursionError):
-            continue
-        if isinstance(package, dict) and text_of(package, "name") == _PACKAGE:
-            return text_of(package, "version")
-    return ""
-
-
-def _older(version: str, other: str) -> bool:
-    return _numbers(version) < _numbers(other)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    parts = version.partition("-")[0].split(".")
-    return tuple(int(part) for part in parts) if all(part.isdigit() and len(part) < 10 for part in parts) else ()

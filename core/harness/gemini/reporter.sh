@@ -12,48 +12,12 @@ case $1 in
   Notification) { echo >"$folder/dialog"; } 2>/dev/null ;;
   BeforeTool) { echo >"$folder/tool"; } 2>/dev/null ;;
 esac
-PATH=/usr/bin:/bin:$PATH
-LC_ALL=C
-export PATH LC_ALL
-umask 077
+@frame@
 
-event=$1
-case $event in '' | *[!A-Za-z]*) event=Other ;; esac
 case $event in
   AfterTool | BeforeAgent | AfterAgent | SessionStart | SessionEnd)
     [ ! -e "$folder/dialog" ] || rm -f "$folder/dialog" 2>/dev/null ;;
 esac
-now=$(date +%s%N)
-case $now in
-  *[!0-9]*) # a date without nanoseconds (macOS)
-    now=$(perl -MTime::HiRes=time -e 'printf "%.6f", time' 2>/dev/null | tr -d .)000
-    [ "${#now}" -ge 19 ] || now=$(date +%s)000000000 ;;
-esac
-name=$now-$$-$event
-
-# $1: suffix of the report's name; its content on stdin. It appears under its name only when it is whole.
-save() {
-  { cat >"$spool/.$name.tmp" && mv "$spool/.$name.tmp" "$spool/$name$1"; } 2>/dev/null || cat >/dev/null
-}
-
-# One byte tells the service. Opened for reading and writing, a FIFO waits for nobody; a full one would, so that a
-# service that has left a thousand reports unread is not poked again.
-poke() {
-  [ -p "$poke" ] || return 0
-  set -- "$spool"/*.json
-  [ "$#" -lt 1000 ] || return 0
-  { printf . 1<>"$poke"; } 2>/dev/null
-}
-
-# Whether the payload's prompt begins with a frame of ours, `[alice via cli #k3f9x2] `.
-framed() {
-  frame=${payload#*'"prompt":"['}
-  [ "$frame" != "$payload" ] || return 1
-  frame=${frame%%]*}
-  case ${frame##*' #'} in [a-z2-9][a-z2-9][a-z2-9][a-z2-9][a-z2-9][a-z2-9]) ;; *) return 1 ;; esac
-  case $frame in *' via '* | 'agent '* | 'the-loop '*) return 0 ;; esac
-  return 1
-}
 
 # Sets record: the conversation's file.
 find_record() {
@@ -84,12 +48,9 @@ case $event in
     with_records | save .json ;;
   BeforeAgent)
     payload=$(cat)
-    if [ -e "$folder/hold" ] && framed; then
-      printf '%s' "$payload" | save .blocked.json
-      poke
-      echo "the-loop: this session is held; this is kept for later" >&2
-      exit 2
-    fi
+    case $payload in
+      *'"prompt":"['*) if [ -e "$folder/hold" ] && framed "${payload#*'"prompt":"['}"; then block ''; fi ;;
+    esac
     printf '%s' "$payload" | save .json ;;
   SessionEnd)
     payload=$(cat)

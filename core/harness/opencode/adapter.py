@@ -8,15 +8,23 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.base.errors import HarnessNotInstalled, InvalidValue, UnsupportedHarness
+from core.base.errors import InvalidValue, UnsupportedHarness
 from core.base.files import read_plain
-from core.harness.base import find_executable, text_of
+from core.harness.base import find_executable, read_opinion
+from core.harness.opencode.records import (
+    Conversation,
+    TakenTexts,
+    Turns,
+    database_of,
+    read_input_line,
+    trusted,
+    turns_of,
+)
 from core.harness.opencode.reports import (
     CONFIG_VARIABLE,
     PLUGIN,
@@ -28,6 +36,7 @@ from core.harness.opencode.reports import (
     read_tui_config,
     session_config,
 )
+from core.harness.programs import Programs
 from core.model.activity import Failure
 from core.model.harness import (
     HarnessEvent,
@@ -40,12 +49,12 @@ from core.model.harness import (
     StatusProbe,
     Traits,
     Working,
+    numbers_of,
 )
 from core.model.pane import InputLine, View
 from core.model.session import Definition
 
 if TYPE_CHECKING:
-    from core.harness.opencode.records import Conversation
     from core.model.harness import Transcript, TurnRecord
 
 #: Oldest first. Its terminal program loads plugins in all of them.
@@ -54,7 +63,6 @@ NEEDED = (1, 18)  #: older ones were never tried
 RESUMES = "THE_LOOP_OPENCODE_SESSION"  #: the conversation that a start resumes, for the plugin
 _PROGRAM = "opencode"
 _PACKAGE = "opencode-ai"
-_SAID = re.compile(r"\s*(\d+(?:\.\d+)+\S*)\s*")
 _SECONDS = 20.0  #: it takes 0.6 s, and more on a busy machine
 _MOST = 1 << 20  #: bytes of a small file
 _SESSION_ID = re.compile(r"ses_[A-Za-z0-9]{1,120}")
@@ -101,14 +109,14 @@ class OpenCodeHarness:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._versions: dict[tuple[str, int, int, int], Installed] = {}
+        self._programs = Programs(TRIED, package=_PACKAGE, seconds=_SECONDS)
 
     def check(self, definition: Definition, args: Sequence[str]) -> None:
         """Refuse what cannot run. Raises HarnessNotInstalled, UnsupportedHarness, InvalidValue."""
         refuse_owned(args)
         self._executable()
         found = self.installed()
-        if found is not None and found.version and _numbers(found.version) < NEEDED:
+        if found is not None and found.version and numbers_of(found.version) < NEEDED:
             needed = ".".join(map(str, NEEDED))
             raise UnsupportedHarness(
                 f"opencode {found.version} is too old: {needed} and newer load the plugin by which we know what a "
@@ -127,21 +135,7 @@ class OpenCodeHarness:
 
     def installed(self) -> Installed | None:
         """Tell the program's version: by its package, else by asking it, once for each program that it is."""
-        try:
-            program = self._executable()
-            found = os.stat(program)
-        except HarnessNotInstalled as error:
-            return Installed("", TRIED, error.message)
-        except OSError as error:
-            return Installed("", TRIED, f"{error.filename}: {error.strerror}")
-        identity = (program, found.st_ino, found.st_size, found.st_mtime_ns)
-        if identity not in self._versions:
-            version = _packaged(program)
-            told = Installed(version, TRIED) if version else ask_version(program, self._environ)
-            if told.trouble:
-                return told
-            self._versions[identity] = told
-        return self._versions[identity]
+        return self._programs.installed(self._executable, self._environ)
 
     def new_session_id(self) -> str | None:
         """Return None: it gives its conversations their ids, and the plugin tells which one is shown."""
@@ -186,36 +180,26 @@ class OpenCodeHarness:
 
     def transcript(self, context: SessionContext, *, from_start: bool) -> Transcript | None:
         """Open the conversation in the database; None without an id."""
-        from core.harness.opencode.records import TakenTexts
-
         found = self._conversation(context)
         return None if found is None else TakenTexts(found, from_start=from_start)
 
     def turns(self, context: SessionContext, since: datetime) -> TurnRecord | None:
         """Open the conversation in the database; None without an id."""
-        from core.harness.opencode.records import Turns
-
         found = self._conversation(context)
         return None if found is None else Turns(found, since=since)
 
     def end_recorded(self, context: SessionContext, since: datetime) -> bool:
         """Tell whether the database holds the end of a turn that is younger. Raises StoreBroken."""
-        from core.harness.opencode.records import turns_of
-
         found = self._conversation(context)
         turns = [] if found is None else turns_of(found.messages())
         return any(turn.over_at is not None and turn.over_at >= since for turn in turns)
 
     def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Read the plugin's status file: it follows what the terminal program shows, and not the events."""
-        from core.harness.base import read_opinion
-
         return read_opinion(context.folder / STATUS)
 
     def input_line(self, view: View) -> InputLine | None:
         """Return whether the screen's rows show the line in which a message is written."""
-        from core.harness.opencode.records import read_input_line
-
         return read_input_line(view)
 
     def remark(self, dialog: str) -> str:
@@ -236,20 +220,14 @@ class OpenCodeHarness:
         return None if found is None else found.working(_context_size(context))
 
     def _has(self, context: SessionContext, role: str) -> bool:
-        from core.harness.opencode.records import trusted
-
         with trusted():
             found = self._conversation(context)
             return found is not None and found.has(role)
 
     def _conversation(self, context: SessionContext) -> Conversation | None:
-        from core.harness.opencode.records import Conversation
-
         return None if context.session_id is None else Conversation(self._database(), context.session_id)
 
     def _database(self) -> Path:
-        from core.harness.opencode.records import database_of
-
         return database_of(self._environ)
 
     def _executable(self) -> str:
@@ -269,45 +247,6 @@ def refuse_owned(args: Sequence[str]) -> None:
                 f"harnessArgs of opencode: {arg!r} cannot be given: {why}", f"remove {arg!r} from harnessArgs"
             )
         waits = not waits and arg in _WITH_VALUE
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d{1,9}", version.partition("-")[0]))
-
-
-def _packaged(program: str) -> str:
-    """Return the version of the npm package that the program is of; "" where it is of none."""
-    package = Path(os.path.realpath(program)).parent.parent / "package.json"
-    try:
-        document = json.loads(read_plain(package, _MOST))
-    except (OSError, ValueError, RecursionError):
-        return ""
-    ours = isinstance(document, dict) and document.get("name") == _PACKAGE
-    return text_of(document, "version") if ours else ""
-
-
-def ask_version(program: str, environ: Mapping[str, str]) -> Installed:
-    """Run `PROGRAM --version` and return what it says of itself."""
-    try:
-        done = subprocess.run(
-            [program, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            env=dict(environ),
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Installed("", TRIED, str(error))
-    said = _SAID.fullmatch(done.stdout)
-    if said is None:
-        words = " ".join((done.stdout + done.stderr).split())[:200]
-        return Installed(
-            "", TRIED, f"`{program} --version` ended with {done.returncode} and said: {words or 'nothing'}"
-        )
-    return Installed(said[1], TRIED)
 
 
 def _context_size(context: SessionContext) -> int | None:

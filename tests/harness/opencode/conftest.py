@@ -16,6 +16,8 @@ WORDS = Words(
     permission="[[tool bash touch made-by-test]]",
     background="",  # it tells of none
     echo=lambda answer: answer.startswith("ECHO: [ann #echo1]"),
+    asked="bash: touch made-by-test",
+    anew="/new",
 )
 
 

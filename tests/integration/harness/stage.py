@@ -41,6 +41,8 @@ class Words:
     permission: str  #: ask for permission
     background: str  #: start a background task of about two seconds
     echo: Callable[[str], bool]  #: whether an answer shows that the marker `#echo1` was understood
+    asked: str = "Bash: "  #: how what `permission` asks for is summed up, or the beginning of that
+    anew: str = "/clear"  #: what a person types to begin a new conversation
 
 
 class Stage:
@@ -106,7 +108,7 @@ class Stage:
         """Signal the harness once its conversation is on the disk, wait for its end, and drop the pane."""
         time.sleep(self.harness.traits.flush)
         os.kill(self.pane_pid, number)
-        wait_until(lambda: not alive(self.pane_pid), "the harness ends")
+        wait_until(lambda: not alive(self.pane_pid), "the harness ends", self._patience)
         self.collect()
         self.tmux("kill-server")
         wait_until(lambda: not self.tmux_lives(), "tmux ends")
@@ -158,7 +160,7 @@ class Stage:
             time.sleep(0.02)
         if not self.taken(marker) and not self.asking():
             self.keys(b"\r")
-        wait_until(lambda: self.taken(marker), f"evidence of #{marker}; {self.screen()}")
+        wait_until(lambda: self.taken(marker), f"evidence of #{marker}; {self.screen()}", self._patience)
 
     # ---- eyes
 
@@ -197,7 +199,7 @@ class Stage:
 
     def expect_turns(self, count: int) -> None:
         """Wait until that many turns have ended."""
-        wait_until(lambda: len(self.of(TurnEnded)) >= count, f"{count} turns are over")
+        wait_until(lambda: len(self.of(TurnEnded)) >= count, f"{count} turns are over", self._patience)
 
     def of(self, kind: type[E]) -> list[E]:
         """Return the events of a kind so far."""
