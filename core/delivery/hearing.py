@@ -57,7 +57,7 @@ from core.model.message import MessageState
 from core.model.observing import second_guess, what_failed_still
 from core.model.pane import Pane, Survey
 from core.model.posts import OWN_CHAT, NewPost, NoteStand, OutboundKind
-from core.model.reasons import Because, Reason, Remedy, because, said
+from core.model.reasons import OF_PLUGIN, Because, Reason, Remedy, because, said
 from core.model.session import Phase, SessionRecord
 from core.model.texts import text
 from core.session.folder import REPORTER, context_of
@@ -90,12 +90,12 @@ def why_silent(system: System, record: SessionRecord, silence: Silence, trouble:
     reporter = system.paths.session(record.uid) / (plugin or REPORTER)
     if settings:
         return because(Reason.HOOKS_OFF, words=settings)
-    if not resolved.cwd.is_dir():
-        return because(Reason.FOLDER_GONE, folder=str(resolved.cwd))
     if plugin:
         there = os.access(reporter, os.R_OK)
         why = because(Reason.PLUGIN_SILENT, name=record.name)
         return why if there else because(Reason.PLUGIN_GONE, path=str(reporter), name=record.name)
+    if not resolved.cwd.is_dir():
+        return because(Reason.FOLDER_GONE, folder=str(resolved.cwd))
     if not os.access(reporter, os.X_OK):
         return because(Reason.REPORTER_GONE, path=str(reporter), name=record.name)
     if trouble:
@@ -167,9 +167,11 @@ def _note(
     post_id = f"{first or f'p-silent-{record.instance_id}'}-{moment}"
     if back is None:
         meanwhile = _UNTOLD if silence is Silence.UNTOLD else _MEANWHILE
-        text = f"The hooks of `{record.name}` are silent: {why.text}. {meanwhile}"
+        who = "plugin of `{}` is" if why.reason in OF_PLUGIN else "hooks of `{}` are"
+        text = f"The {who.format(record.name)} silent: {why.text}. {meanwhile}"
     else:
-        text = f"The hooks of `{record.name}` report again, since {back:%H:%M:%S} UTC. {earlier(why)}"
+        who = "plugin of `{}` reports" if why.reason in OF_PLUGIN else "hooks of `{}` report"
+        text = f"The {who.format(record.name)} again, since {back:%H:%M:%S} UTC. {earlier(why)}"
     return NewPost(
         id=post_id,
         key=f"silent:{post_id}",

@@ -29,6 +29,7 @@ from core.base.files import holds_files, open_plain, read_bounded, read_plain
 from core.base.names import standing_ref, target_for
 from core.base.values import dataclass, field, replace
 from core.model.activity import Capability, consequences, graded, unfinished_text
+from core.model.reasons import OF_PLUGIN
 from core.model.rows import Row, drift
 from core.model.session import LastExit, Live, Outcome, Phase, SessionRecord, Status, Thread, deletion_text
 from core.session.commands import exact_for
@@ -236,7 +237,9 @@ def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity |
     lacks = consequences(_of_version(activity)) if activity else ()
     untried = activity.untried_note if activity else ""
     unfinished = unfinished_text(activity.earlier_tasks) if activity else ""
-    mute = f"its hooks are silent: {activity.silent_why.text}" if activity and activity.silent_why else ""
+    silent = activity.silent_why if activity else None
+    who = "plugin is" if silent and silent.reason in OF_PLUGIN else "hooks are"
+    mute = f"its {who} silent: {silent.text}" if silent else ""
     told = (
         _deletion(row, record),
         says,

@@ -156,7 +156,7 @@ class Reason(StrEnum):
     # why a session does what it does, and what else is known of it
     QUEUE_LEFT = "queue-left"  #: busy since a turn left messages in its own queue
     BETWEEN_TURNS = "between-turns"  #: busy for its background tasks alone
-    ENDING = "ending"  #: busy since hooks told of its turn's end, and another source shows it at work
+    ENDING = "ending"  #: busy since the end of its turn was reported, and another source shows it at work
     AT_WORK = "at-work"  #: busy by another source's word alone
     CUT_OFF = "cut-off"  #: its turn ended without its harness's word
     END_UNKNOWN = "end-unknown"  #: its turn has ended, and nothing tells how
@@ -183,6 +183,10 @@ class Reason(StrEnum):
     END_UNTOLD = "end-untold"  #: {name}
     PLUGIN_GONE = "plugin-gone"  #: {path}, {name}
     PLUGIN_SILENT = "plugin-silent"  #: {name}
+
+
+#: why the plugin is silent that reports in the place of hooks
+OF_PLUGIN = frozenset({Reason.PLUGIN_GONE, Reason.PLUGIN_SILENT})
 
 
 class Remedy(StrEnum):

@@ -192,8 +192,8 @@ REASONS: Mapping[Reason, Text] = {
     # why a session does what it does, and what else is known of it
     R.QUEUE_LEFT: "the messages in the harness's own queue are next",
     R.BETWEEN_TURNS: "no turn is running, but background tasks are",
-    R.ENDING: "its hooks say that the turn is over, but its status file says that it still works",
-    R.AT_WORK: "its status file says that it works, but no hook has reported a turn",
+    R.ENDING: "the end of its turn was reported, but another source shows that it still works",
+    R.AT_WORK: "another source shows that it works, but the beginning of a turn was not reported",
     R.CUT_OFF: "the turn was cut off in the terminal",
     R.END_UNKNOWN: "the turn is over, but no source tells how it ended",
     R.DIALOG_AT_START: "it shows a dialog before it is ready for input: {title}",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from core.base.values import replace
-from core.delivery.hearing import AFTER, BOOT, GRACE, Hearing, Retries, why_silent
+from core.delivery.hearing import AFTER, BOOT, GRACE, Hearing, Retries, mark_silent, why_silent
 from core.delivery.saying import say
 from core.harness.opencode.reports import PLUGIN
 from core.lifecycle.look import get_standing
@@ -458,6 +458,20 @@ def test_a_plugin_that_does_not_report_is_named_as_the_reason(claude: Claude, si
     assert there == (
         "its plugin does not report: look at the session's terminal, `the-loop standing attach scribe --write`"
     )
+
+
+def test_of_a_harness_with_a_plugin_no_hooks_are_spoken_of(reading: Claude) -> None:
+    """Neither in the thread nor in the row, nor in what a folder that is gone would prevent."""
+    gone = definition("scribe", slack=True, harness="opencode", cwd=str(reading.folder / "gone"))
+    record = written(reading.system, reading.record, definition=gone)
+
+    mark_silent(reading.system, record, Silence.START)
+
+    [note] = (post.text for post in reading.posts(OutboundKind.NOTE))
+    row = get_standing(reading.system, "scribe")
+    assert note.startswith("The plugin of `scribe` is silent: its plugin ")
+    assert "its plugin is silent: its plugin " in row.detail
+    assert "hook" not in note + row.detail
 
 
 def test_what_the_program_says_of_its_hooks_is_told(reading: Claude) -> None:
