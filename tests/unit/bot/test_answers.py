@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bot.views import Draft, View, help_view, list_view, loops_view, plain_view, refusal_view, status_view, told_view
 from core.commandtable import COMMANDS
 from core.model.channel import PrivateAnswer
+from core.model.harness import Limit, PlanItem, PlanState, Working
 from embedded.workspace.limits import check_blocks
 
 SECRET = "hunter2<&>and-more"
@@ -79,6 +80,23 @@ def test_states_are_told_apart() -> None:
 
     assert lines == ["● *a* busy", "● *b* running, in auto mode", "○ *c* failed", "○ *d* foreign", "○ *e* stopped",
                      "○ *f* stopped (lunch &lt;now&gt;)"]  # fmt: skip
+
+
+def test_what_an_agent_is_doing_stands_in_its_line() -> None:
+    """What the records say, and no word of what they do not; a tool's command cannot ping anybody."""
+    plan = (PlanItem("look", PlanState.DONE), PlanItem("act", PlanState.IN_PROGRESS))
+    told = Working(plan, "bash: echo <!here>", "opus", context_used=50, context_size=200, limit=Limit("5 hours"))
+    rows = [
+        {"name": "a", "running": True, "activity": "busy", "working": told.to_json()},
+        {"name": "b", "running": True, "activity": "idle", "working": Working().to_json()},
+    ]
+
+    lines = drawn(status_view(rows)).blocks[1]["text"]["text"].splitlines()
+
+    assert lines == [
+        "● *a* busy, 1 of 2 done (now: act), bash: echo &lt;!here&gt;, opus, context 25 % of 200 tokens, 5 hours",
+        "● *b* idle",
+    ]
 
 
 def test_no_sessions_is_said() -> None:

@@ -11,6 +11,8 @@ from core.base.errors import StoreBroken
 from core.base.values import replace
 from core.delivery.working import WorkWorker
 from core.harness.catalogue import Harnesses
+from core.http.facts import Facts
+from core.http.metrics import ServiceCollector
 from core.lifecycle.look import get_standing, list_standing
 from core.lifecycle.recover import remove_session
 from core.model.harness import Limit, PlanItem, PlanState, SessionContext, Usage, Working
@@ -213,3 +215,22 @@ def test_a_deleted_session_leaves_nothing(looked: Looked) -> None:
     remove_session(looked.system, looked.record, "cli:ann")
 
     assert looked.system.workings.all() == {}
+
+
+def test_metrics_tell_what_each_session_has_used(looked: Looked) -> None:
+    """Tokens by model where that is told, and a cost only where it is known."""
+    dear, free = Usage(5, 6, 7, 0.25), Usage(1, 2, 3)
+    looked.look(Working(session=dear + free, by_model={"dear": dear, "free": free}))
+    facts = Facts(looked.system, lambda: (), lambda: "ok", lambda: 0, dict, dict, toolbox=cast(Any, None))
+
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in ServiceCollector(facts).collect()
+        for sample in family.samples
+    }
+
+    assert {key: value for key, value in found.items() if key[0] == "the_loop_cost_usd_total"} == {
+        ("the_loop_cost_usd_total", "scribe", "dear"): 0.25
+    }
+    assert found["the_loop_tokens_total", "scribe", "free", "cached"] == 3
+    assert found["the_loop_scrape_ok", "cost"] == 1
