@@ -328,9 +328,9 @@ class Cases:
 
         if lacks(Ability.TASKS):
             alone.wait_activity("idle")
-            pending = alone.row()["pendingTasks"]
+            row = alone.row()
             alone.cli("standing", "stop", NAME, seconds=TURN)
-            assert pending == []
+            assert (row["pendingTasks"], row["capabilities"]["background tasks"]) == ([], "missing")
             assert alone.left(job) == []
             return
         wait_until(lambda: alone.row()["pendingTasks"], "the row tells of it", TURN, every=1.0)

@@ -37,7 +37,7 @@ from core.harness.opencode.reports import (
     session_config,
 )
 from core.harness.programs import Programs
-from core.model.activity import Failure
+from core.model.activity import Capability, Failure
 from core.model.harness import (
     HarnessEvent,
     IdPolicy,
@@ -100,6 +100,7 @@ class OpenCodeHarness:
         clear_lines=10_000,
         interrupt=b"\x1b[27u" * 2,  # Escape twice: in their short form two are read as one key of another name
         input_line=True,
+        lacks=frozenset({Capability.MODE, Capability.BACKGROUND_TASKS}),
         remedies={
             Failure.LOGIN: "on {host} run `opencode auth login`, then `the-loop restart`",
             Failure.LENGTH: "type `/compact` or `/new` at its terminal, {attach}",

@@ -1,14 +1,18 @@
 """What is Codex's own: its failed turns, its tokens, its dialogs, and what is not told by a hook."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from core.model.harness import Usage
+from core.model.harness import Ready, Usage
 from embedded.workspace.thread import WorkspaceThread
 from tests.fakes.model import ModelServer
+from tests.harness.cases import ask
 from tests.harness.codex.product import ASKS, KIT
 from tests.harness.product import TURN, HarnessProduct, harness_product
+from tests.harness.recording import LACKS
+from tests.integration.harness.stage import Stage
 from tests.support.asking import press, wait_buttons
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
@@ -80,6 +84,42 @@ def test_tokens_are_those_that_the_server_sent(alone: HarnessProduct) -> None:
     assert working["context"]["used"] == last.used[0] + last.used[2]
     assert working["context"]["size"] > 100_000
     assert working["tool"] == ""
+
+
+@pytest.mark.capability("transcript form")
+def test_its_conversation_is_known_before_its_first_turn(stage: Stage) -> None:
+    """By a file that its process has open; the hook of the first prompt names the same."""
+    stage.start()
+    wait_until(lambda: stage.harness.screen_ready(stage.screen()), f"it reads; {stage.screen()}", TURN)
+
+    def named() -> str:
+        found = stage.harness.probe_status(stage.context, stage.pane_pid)
+        return found.session_id if found is not None else ""
+
+    wait_until(named, "its conversation is known", TURN)
+    before, untold = named(), stage.of(Ready)
+    stage.say("echo1", "hello")
+
+    assert untold == []
+    assert stage.expect(Ready) == Ready(before, "startup")
+
+
+@pytest.mark.capability("transcript form")
+def test_its_plan_is_shown(alone: HarnessProduct, record_property: Callable[[str, object], None]) -> None:
+    """As its agent has written it down; a version that offers its agent no plan has none."""
+    steps = [{"step": "look", "status": "completed"}, {"step": "act", "status": "in_progress"}]
+    alone.serve().wait_swept()
+    alone.wait_activity("idle")
+    tools = json.dumps(alone.model.requests()[-1].body["tools"])
+
+    if '"update_plan"' not in tools:
+        record_property(LACKS, "this version offers its agent no tool for a plan")
+        wait_until(lambda: alone.row()["working"], "what it does is known", TURN, every=1.0)
+        assert not alone.row()["working"]["plan"]
+        return
+    ask(alone, f"plan [[call update_plan {json.dumps({'plan': steps})}]]")
+    shown = [{"text": "look", "state": "done"}, {"text": "act", "state": "in progress"}]
+    wait_until(lambda: (alone.row()["working"] or {}).get("plan") == shown, "its plan is shown", TURN, every=1.0)
 
 
 @pytest.mark.capability("permission hook")

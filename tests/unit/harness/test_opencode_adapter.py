@@ -9,7 +9,7 @@ import pytest
 from core.base.errors import HarnessNotInstalled, InvalidValue, UnsupportedHarness
 from core.harness.opencode.adapter import OpenCodeHarness
 from core.harness.opencode.reports import PLUGIN, STATUS, TUI_CONFIG
-from core.model.activity import ActivityState, Failure
+from core.model.activity import ActivityState, Capability, Failure
 from core.model.harness import (
     DialogReported,
     Ended,
@@ -261,6 +261,11 @@ def test_a_conversation_is_looked_up_in_the_database(
 def test_reports_are_interpreted(opencode: OpenCodeHarness, payload: dict[str, object], event: HarnessEvent) -> None:
     """Each has one meaning."""
     assert opencode.interpret(Report("i-1", "1-2-X.json", payload)) == (event,)
+
+
+def test_what_it_never_tells_is_missing_from_the_start(opencode: OpenCodeHarness) -> None:
+    """No row calls it guessed: what its jobs do after a turn, and in which mode it runs."""
+    assert opencode.traits.lacks == {Capability.MODE, Capability.BACKGROUND_TASKS}
 
 
 def test_other_reports_mean_nothing(opencode: OpenCodeHarness) -> None:
