@@ -516,8 +516,8 @@ class Cases:
         assert talking.events("standing.posted")[-1]["actor"] == f"agent:{NAME}"
 
     @pytest.mark.capability("turn edges")
-    def test_a_session_whose_folder_is_removed_still_answers(self, talking: HarnessProduct) -> None:
-        """Or the thread says what is wrong; once the folder is there again, all is well."""
+    def test_a_session_whose_folder_is_removed_still_answers(self, talking: HarnessProduct, lacks: Lacks) -> None:
+        """Or calls nothing delivered meanwhile; with the folder, or after a restart in it, all is well."""
         tree = talking.folder / "trees" / "feature"
         tree.mkdir(parents=True)
         session = {"name": NAME, "prompt": BRIEF, "cwd": str(tree), "slack": {"enabled": True}}
@@ -526,8 +526,11 @@ class Cases:
 
         tree.rmdir()
         say(talking, "without a folder")
-        talking.wait_state("without a folder", "confirmed", "submitted", "accepted")
+        refuses = lacks(Ability.FOLDER)
+        talking.wait_state("without a folder", "unknown" if refuses else "confirmed")
         tree.mkdir()
+        if refuses:
+            talking.cli("standing", "restart", NAME, seconds=TURN)
         ask(talking, "with a folder")
 
         assert heard_once(talking, "with a folder").endswith("with a folder")

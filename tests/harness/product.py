@@ -34,6 +34,7 @@ class Ability(StrEnum):
     TASKS = "it tells of jobs that go on after a turn"
     LEAVING = "it tells that a person has left it"
     HOOKS_OFF = "settings of the person's own can switch its hooks off"
+    FOLDER = "it takes messages while its folder is gone"
 
 
 @dataclass(frozen=True)

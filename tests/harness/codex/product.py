@@ -61,5 +61,8 @@ KIT = Kit(
     leave="/quit",
     anew="/new",
     hooks_off=_hooks_off,
-    lacks={Ability.TASKS: "no hook and no field tells of a job that goes on after a turn"},
+    lacks={
+        Ability.TASKS: "no hook and no field tells of a job that goes on after a turn",
+        **({Ability.FOLDER: "it refuses to begin a turn then"} if CODEX.before("0.171.0") else {}),
+    },
 )
