@@ -9,7 +9,9 @@ from tests.fakes.model import ModelServer, serving
 from tests.harness.program import HERE, PROGRAMS, Program
 from tests.harness.recording import Recording
 
-pytest.register_assert_rewrite("tests.harness.cases", "tests.integration.harness.contract")
+pytest.register_assert_rewrite(
+    *(f"tests.harness.{name}" for name in ("cases", "counting", "interrupting")), "tests.integration.harness.contract"
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,58 +1,10 @@
-"""The thirty cases with real Gemini CLI."""
-
-import json
-from pathlib import Path
+"""Gemini CLI in the cases that every harness runs."""
 
 import pytest
 
-from tests.fakes.model import ModelServer
 from tests.harness.cases import Cases
-from tests.harness.gemini.product import GEMINI, MODEL, login
-from tests.harness.product import Ability, Kit
-
-POLICY = """
-[[rule]]
-toolName = "run_shell_command"
-commandPrefix = "sleep"
-decision = "allow"
-priority = 100
-"""
-
-
-def settle(home: Path, model: ModelServer) -> None:
-    """Let the person have a policy, sleeping needs no permission, and settings: a model that echoes is no loop."""
-    policies = home / ".gemini" / "policies"
-    policies.mkdir(parents=True)
-    (policies / "sleep.toml").write_text(POLICY)
-    change(home, "model", disableLoopDetection=True)
-
-
-def change(home: Path, block: str, **values: bool) -> None:
-    """Change the person's own settings."""
-    path = home / ".gemini" / "settings.json"
-    settings = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps({**settings, block: values}))
-
-
-def switch_hooks_off(home: Path) -> None:
-    """Switch hooks off in the person's own settings."""
-    change(home, "hooksConfig", enabled=False)
-
-
-KIT = Kit(
-    program=GEMINI,
-    variables=lambda home, model: login(model),
-    settle=settle,
-    args=MODEL,
-    read='[[call read_file {{"file_path": "{path}", "end_line": 3}}]]',
-    leave="/quit",
-    hooks_off=switch_hooks_off,
-    choices={"Allow": "Allow once", "Deny": "No, suggest changes (esc)"},
-    lacks={
-        Ability.ANSWER: "no hook can answer its dialog, which is shown in the thread with its own choices",
-        Ability.TASKS: "Gemini CLI tells nobody when a background command ends",
-    },
-)
+from tests.harness.gemini.product import KIT
+from tests.harness.product import Kit
 
 
 class TestGemini(Cases):

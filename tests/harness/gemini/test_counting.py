@@ -3,7 +3,7 @@
 import pytest
 
 from tests.harness.counting import Counting
-from tests.harness.gemini.test_cases import KIT
+from tests.harness.gemini.product import KIT
 from tests.harness.product import Kit
 
 

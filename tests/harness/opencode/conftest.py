@@ -7,8 +7,8 @@ import pytest
 
 from core.harness.opencode.adapter import OpenCodeHarness
 from tests.fakes.model import ModelServer
-from tests.harness.opencode.product import KIT, opencode_environ, settle
-from tests.harness.product import TURN, HarnessProduct, harness_product
+from tests.harness.opencode.product import opencode_environ, settle
+from tests.harness.product import TURN
 from tests.integration.harness.stage import Stage, Words
 
 WORDS = Words(
@@ -30,10 +30,3 @@ def stage(tmp_path: Path, model: ModelServer) -> Iterator[Stage]:
     stage = Stage(OpenCodeHarness(environ), WORDS, tmp_path, environ, patience=TURN)
     yield stage
     stage.close()
-
-
-@pytest.fixture
-def alone(model: ModelServer) -> Iterator[HarnessProduct]:
-    """Give a product without a channel."""
-    with harness_product(None, model, KIT) as product:
-        yield product

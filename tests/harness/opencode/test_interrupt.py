@@ -2,22 +2,15 @@
 
 import pytest
 
-from tests.harness.cases import ask, say, start
-from tests.harness.product import TURN, HarnessProduct
-from tests.support.product import NAME
-from tests.support.tmux import wait_until
+from tests.harness.interrupting import Interrupting
+from tests.harness.opencode.product import KIT
+from tests.harness.product import Kit
 
 
-@pytest.mark.capability("turn edges")
-def test_a_turn_is_interrupted(alone: HarnessProduct) -> None:
-    """The key ends it, the row says idle, and the next message is answered."""
-    start(alone)
-    say(alone, "work [[tool bash sleep 60]]")
-    wait_until(lambda: alone.left("sleep 60"), "the tool runs", TURN)
-    alone.wait_activity("busy")
+class TestOpenCodeInterrupts(Interrupting):
+    """The cases."""
 
-    done = alone.cli("standing", "interrupt", NAME, "--json")
-    alone.wait_activity("idle")
-    ask(alone, "still here?")
-
-    assert (done.code, done.row["outcome"]) == (0, "interrupted"), done.out
+    @pytest.fixture
+    def kit(self) -> Kit:
+        """The harness."""
+        return KIT
