@@ -10,7 +10,7 @@ from tests.harness.program import HERE, PROGRAMS, Program
 from tests.harness.recording import Recording
 
 pytest.register_assert_rewrite(
-    *(f"tests.harness.{name}" for name in ("cases", "counting", "interrupting")), "tests.integration.harness.contract"
+    *(f"tests.harness.{name}" for name in ("cases", "counting", "endings")), "tests.integration.harness.contract"
 )
 
 

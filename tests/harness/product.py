@@ -27,6 +27,12 @@ from tests.support.typist import Person
 TURN = 120.0  #: seconds for a turn: a busy machine takes its time
 
 
+FAILURES = {
+    "[[error 401 now nobody]]": "not logged in",
+    "[[error 400 now no]]": "refused the request",
+}
+
+
 class Ability(StrEnum):
     """What a harness may lack by its nature: the cases then show that the truth is told."""
 
@@ -54,6 +60,9 @@ class Kit:
     leave: str = "/exit"  #: what a person types to leave it
     anew: str = "/clear"  #: what a person types to begin a new conversation
     choices: Mapping[str, str] = field(default_factory=dict)  #: of its dialog, for Allow and Deny: see Ability.ANSWER
+    failures: Mapping[str, str] = field(
+        default_factory=lambda: FAILURES
+    )  #: what the model's server does -> what is told
     hooks_off: Callable[[Path], None] | None = None  #: switch its hooks off in the person's own settings, by home
     lacks: Mapping[Ability, str] = field(default_factory=dict)  #: what it lacks, and why
 

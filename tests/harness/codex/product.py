@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.fakes.model import ModelServer
-from tests.harness.product import Ability, Kit
+from tests.harness.product import FAILURES, Ability, Kit
 from tests.harness.program import PROGRAMS
 
 CODEX = PROGRAMS["codex"]
@@ -61,6 +61,7 @@ KIT = Kit(
     leave="/quit",
     anew="/new",
     hooks_off=_hooks_off,
+    failures={**FAILURES, "[[limit 3600]]": "used up its limit"},
     lacks={
         Ability.TASKS: "no hook and no field tells of a job that goes on after a turn",
         **({Ability.FOLDER: "it refuses to begin a turn then"} if CODEX.before("0.171.0") else {}),

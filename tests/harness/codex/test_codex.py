@@ -1,4 +1,4 @@
-"""What is Codex's own: its failed turns, its id, its plan, its dialogs, and what is not told by a hook."""
+"""What is Codex's own: its id, its plan, its dialogs, and what is not told by a hook."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -33,33 +33,6 @@ def alone(model: ModelServer) -> Iterator[HarnessProduct]:
     """Give a product without a channel."""
     with harness_product(None, model, KIT) as product:
         yield product
-
-
-@pytest.mark.capability("turn edges")
-@pytest.mark.parametrize(
-    ("trouble", "words"),
-    [
-        ("[[error 401 now nobody]]", "not logged in"),
-        ("[[error 400 now no]]", "refused the request"),
-        ("[[limit 3600]]", "used up its limit"),
-    ],
-)
-def test_a_failed_turn_is_told_by_its_record(talking: HarnessProduct, trouble: str, words: str) -> None:
-    """No hook tells of it, and that is no silence of the hooks: these report the next turn."""
-    talking.serve().wait_swept()
-    thread = talking.root()
-    talking.wait_reply(thread, "Look after it.", TURN)
-
-    ts = talking.workspace.say("alice", "agents", f"count the swallows {trouble}", thread)
-    wait_buttons(talking, thread, words, TURN)
-    wait_until(lambda: list(talking.workspace.reactions("agents", ts)) == ["x"], "it is marked as failed", TURN)
-    talking.wait_activity("idle")
-    talking.workspace.say("alice", "agents", "and the herons", thread)
-    talking.wait_reply(thread, "and the herons", TURN)
-
-    row = talking.row()
-    assert talking.events("standing.hooks_silent") == []
-    assert (row["hooks"], row["capabilities"]["turn edges"]) == ("reporting", "proven")
 
 
 @pytest.mark.capability("transcript form")

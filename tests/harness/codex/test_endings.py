@@ -1,13 +1,13 @@
-"""The verb `interrupt` with real Codex."""
+"""How turns of real Codex end otherwise."""
 
 import pytest
 
 from tests.harness.codex.product import KIT
-from tests.harness.interrupting import Interrupting
+from tests.harness.endings import Endings
 from tests.harness.product import Kit
 
 
-class TestCodexInterrupts(Interrupting):
+class TestCodexEndings(Endings):
     """The cases."""
 
     @pytest.fixture

@@ -1,13 +1,13 @@
-"""The verb `interrupt` with real Gemini CLI."""
+"""How turns of real Gemini CLI end otherwise."""
 
 import pytest
 
+from tests.harness.endings import Endings
 from tests.harness.gemini.product import KIT
-from tests.harness.interrupting import Interrupting
 from tests.harness.product import Kit
 
 
-class TestGeminiInterrupts(Interrupting):
+class TestGeminiEndings(Endings):
     """The cases."""
 
     @pytest.fixture

@@ -1,13 +1,13 @@
-"""The verb `interrupt` with real OpenCode."""
+"""How turns of real OpenCode end otherwise."""
 
 import pytest
 
-from tests.harness.interrupting import Interrupting
+from tests.harness.endings import Endings
 from tests.harness.opencode.product import KIT
 from tests.harness.product import Kit
 
 
-class TestOpenCodeInterrupts(Interrupting):
+class TestOpenCodeEndings(Endings):
     """The cases."""
 
     @pytest.fixture
