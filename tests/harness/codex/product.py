@@ -63,7 +63,7 @@ KIT = Kit(
     hooks_off=_hooks_off,
     failures={**FAILURES, "[[limit 3600]]": "used up its limit"},
     lacks={
-        Ability.TASKS: "no hook and no field tells of a job that goes on after a turn",
+        Ability.TASKS: "no hook tells of a job that goes on after a turn, and its record is not read for it",
         **({Ability.FOLDER: "it refuses to begin a turn then"} if CODEX.before("0.171.0") else {}),
     },
 )
