@@ -221,7 +221,8 @@ def test_metrics_tell_what_each_session_has_used(looked: Looked) -> None:
     """Tokens by model where that is told, and a cost only where it is known."""
     dear, free = Usage(5, 6, 7, 0.25), Usage(1, 2, 3)
     looked.look(Working(session=dear + free, by_model={"dear": dear, "free": free}))
-    facts = Facts(looked.system, lambda: (), lambda: "ok", lambda: 0, dict, dict, toolbox=cast(Any, None))
+    unasked = cast(Any, None)  # toolbox, requests, status: metrics ask none of them
+    facts = Facts(looked.system, lambda: (), lambda: "ok", lambda: 0, dict, dict, unasked, unasked, unasked)
 
     found = {
         (sample.name, *sample.labels.values()): sample.value
