@@ -109,6 +109,7 @@ class Command:
     chat: str = ""  #: its usage behind `/the-loop`: "status", "pause NAME", "loops [NAME]", "say NAME TEXT"
     role: Role = Role.MEMBER  #: who may give it in a chat
     run: Run | None = None
+    slow: str = ""  #: what it is doing, where that may take seconds
 
     @property
     def group(self) -> str:
@@ -315,28 +316,37 @@ def _of_chat(kind: str, title: str) -> tuple[Command, Command]:
             f"Ask {title} whether everything is set up. It checks tokens, scopes, the channel and the listed people. "
             "Exit code 1 if anything is wrong.",
             Verb.STATUS,
+            slow=f"asking {title}",
         ),
     )
 
 
 COMMANDS: tuple[Command, ...] = (
     Command("", "Show which sessions run, and what they do.", chat="status"),
-    Command("start", "Start the service, and the sessions that start automatically.", Verb.START),
     Command(
-        "stop", "End every session gracefully, then the service. The next start resumes the conversations.", Verb.STOP
+        "start",
+        "Start the service, and the sessions that start automatically.",
+        Verb.START,
+        slow="starting the service and its sessions",
+    ),
+    Command(
+        "stop",
+        "End every session gracefully, then the service. The next start resumes the conversations.",
+        Verb.STOP,
+        slow="ending the sessions, then the service",
     ),
     Command(
         "restart",
         "Stop everything, then start it again. Conversations are resumed, and everything that ran runs again.",
         Verb.RESTART,
+        slow="ending everything, and starting it again",
     ),
     Command(
         "status", "Show whether everything is up. Exit code 0 only if everything that should run does.", Verb.STATUS
     ),
     Command(
         "doctor",
-        "Check the whole installation, and name a remedy for whatever is wrong. "
-        "Exit code 1 if anything failed or could not be asked.",
+        "Check the whole installation, and say what helps. Exit code 1 if anything failed or could not be asked.",
         Verb.STATUS,
         (
             Argument(
@@ -371,6 +381,7 @@ COMMANDS: tuple[Command, ...] = (
             ),
             Argument("--no-start", "Only record the session; do not start it.", Kind.FLAG),
         ),
+        slow="making and starting the session",
     ),
     Command(
         "standing delete",
@@ -378,6 +389,7 @@ COMMANDS: tuple[Command, ...] = (
         Verb.DELETE,
         (_NAME,),
         run=_delete,
+        slow="stopping the session, and removing it",
     ),
     Command(
         "standing say",
@@ -396,6 +408,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
         chat="say NAME TEXT",
         run=_say,
+        slow="waiting until the agent takes it",
     ),
     Command(
         "standing attach",
@@ -447,6 +460,7 @@ COMMANDS: tuple[Command, ...] = (
         (_NAME,),
         chat="interrupt NAME",
         run=_interrupt,
+        slow="ending the turn",
     ),
     Command(
         "standing start",
@@ -456,6 +470,7 @@ COMMANDS: tuple[Command, ...] = (
         chat="start NAME",
         role=Role.OPERATOR,
         run=_start,
+        slow="starting",
     ),
     Command(
         "standing stop",
@@ -466,6 +481,7 @@ COMMANDS: tuple[Command, ...] = (
         chat="stop NAME",
         role=Role.OPERATOR,
         run=_stop,
+        slow="ending",
     ),
     Command(
         "standing restart",
@@ -475,6 +491,7 @@ COMMANDS: tuple[Command, ...] = (
         chat="restart NAME",
         role=Role.OPERATOR,
         run=_restart,
+        slow="ending it, and starting it again",
     ),
     Command(
         "standing announce",
@@ -581,6 +598,7 @@ COMMANDS: tuple[Command, ...] = (
                 "--wait", "Seconds to wait; default and maximum: limits.approvalWaitSeconds.", Kind.NUMBER, least=1
             ),
         ),
+        slow="waiting for an answer",
     ),
     Command(
         "mcp",
@@ -613,6 +631,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("config init", "Write a commented configuration file. An existing one is not changed.", Verb.CONFIGURE),
     Command("config path", "Print which file is read, and why."),
     *(command for kind, title in CHATS.items() for command in _of_chat(kind, title)),
+    Command(
+        "completion",
+        "Print the completion script of a shell. It completes commands, options and the names of sessions.",
+        takes=(Argument("SHELL", required=True, choices=("bash", "zsh", "fish")),),
+    ),
     Command(
         "serve",
         "Run the service in the foreground.",

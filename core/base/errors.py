@@ -4,6 +4,7 @@ Every surface maps these by class. `ValueError` is bad input (exit 2), `LookupEr
 `Refused` is a request that the present state does not allow (exit 1).
 """
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 
@@ -43,14 +44,24 @@ class NoFolder(InvalidValue):
         )
 
 
+def nearest(word: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """Return the known words that look like the word, the most similar first."""
+    from difflib import get_close_matches  # here, since a command that is well needs none of it
+
+    return get_close_matches(word, list(known), most)
+
+
 class UnknownSession(CoreError, LookupError):
     """The name is neither declared in the configuration nor recorded."""
 
     code = "unknown_session"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, known: Iterable[str] = ()) -> None:
+        """`known`: the names that there are, as far as whoever asks may know them."""
+        near = nearest(name, known)
         super().__init__(
-            f"no standing session is called {name!r}: it is neither declared nor recorded",
+            f"no standing session is called {name!r}: it is neither declared nor recorded"
+            + (f"; did you mean {' or '.join(near)}?" if near else ""),
             f"look at `the-loop standing list`, or make it with `the-loop standing create {name}`",
         )
 

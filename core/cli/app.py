@@ -6,8 +6,8 @@ from functools import partial
 import click
 
 from core.base.errors import InvalidValue
-from core.cli import chat, checking, configuring, lifecycle, standing
-from core.cli.building import Handler, add_commands
+from core.cli import chat, checking, completing, configuring, lifecycle, standing
+from core.cli.building import Group, Handler, add_commands
 from core.cli.printing import EXIT_USAGE, warn
 from core.cli.session import Session, shared_options
 from core.commandtable import CHATS, COMMANDS
@@ -20,6 +20,7 @@ HANDLERS: dict[str, Handler] = {
     "restart": lifecycle.restart,
     "status": lifecycle.status,
     "doctor": checking.doctor,
+    "completion": completing.completion,
     "serve": lifecycle.serve,
     "demo": lifecycle.demo,
     "events": standing.events,
@@ -47,7 +48,7 @@ HANDLERS: dict[str, Handler] = {
 }
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="the-loop", prog_name="the-loop")
 @shared_options
 @click.pass_context

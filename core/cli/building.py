@@ -6,8 +6,11 @@ from typing import Any
 
 import click
 
+from core.cli.completing import complete_session
 from core.cli.running import run
 from core.cli.session import Session, shared_options
+from core.cli.teaching import TASKS, examples_of
+from core.cli.terminal import Progress
 from core.commandtable import GROUPS, Argument, Command, Kind, check_bound
 
 Handler = Callable[..., int]  #: called with the Session, and with what the command takes by its name; the exit code
@@ -21,11 +24,55 @@ def add_commands(root: click.Group, table: Iterable[Command], handlers: dict[str
     rows = [command for command in table if command.cli]
     bound = {command.cli: run for command in rows if command.run is not None} | handlers
     check_bound((command.cli for command in rows), bound)
-    groups = {name: click.group(name, help=text)(shared_options(lambda: None)) for name, text in GROUPS.items()}
+    groups = {name: Group.of(name, text) for name, text in GROUPS.items()}
     for command in rows:
         groups.get(command.group, root).add_command(_command(command, bound[command.cli]))
     for group in groups.values():
         root.add_command(group)
+
+
+class Group(click.Group):
+    """A group whose help shows the commands by what people do with them, and which knows where a verb is elsewhere."""
+
+    @classmethod
+    def of(cls, name: str, text: str) -> "Group":
+        """Return an empty group of that name, whose help begins with the text."""
+        group = click.group(name, help=text, cls=cls)(shared_options(lambda: None))
+        assert isinstance(group, Group)
+        return group
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their tasks; one that has none comes last."""
+        named = {name: found for name in self.list_commands(ctx) if (found := self.get_command(ctx, name))}
+        tasks = TASKS.get("" if ctx.parent is None else self.name or "", {})
+        listed = {name for names in tasks.values() for name in names}
+        rest = [name for name in named if name not in listed]
+        width = max(map(len, named), default=0)
+        for title, names in {**tasks, "Commands": (*rest,)}.items():
+            rows = [
+                (name.ljust(width), named[name].get_short_help_str(formatter.width - 6 - width))
+                for name in names
+                if name in named
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; the error for a word that is none names commands like it, also those of other groups."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as error:
+            elsewhere = [
+                f"{name} {args[0]}"
+                for name, group in self.commands.items()
+                if isinstance(group, Group) and args[0] in group.commands
+            ]
+            if not elsewhere:
+                raise
+            raise click.UsageError(f"No such command {args[0]!r}. Did you mean {elsewhere[0]!r}?", ctx) from error
 
 
 def _command(command: Command, handler: Handler) -> click.Command:
@@ -33,10 +80,15 @@ def _command(command: Command, handler: Handler) -> click.Command:
     @click.pass_obj
     def callback(session: Session, /, **given: Any) -> int:
         session.begin(command)
-        return handler(session, **given)
+        if not command.slow:
+            return handler(session, **given)
+        with Progress(command.slow, session.environ):
+            return handler(session, **given)
 
-    name = command.cli.removeprefix(f"{command.group} ")
-    return click.command(name, help=command.help, params=[_param(one) for one in command.takes])(callback)
+    name, examples = command.cli.removeprefix(f"{command.group} "), examples_of(command.cli)
+    epilog = f"\b\nExamples:\n{examples}" if examples else None
+    params = [_param(one) for one in command.takes]
+    return click.command(name, help=command.help, epilog=epilog, params=params)(callback)
 
 
 def _param(argument: Argument) -> click.Parameter:
@@ -44,6 +96,8 @@ def _param(argument: Argument) -> click.Parameter:
     if argument.default is not None:
         given["default"] = argument.default
     if not argument.is_option:
+        if argument.word == "NAME":
+            given["shell_complete"] = complete_session
         return click.Argument([argument.parameter], metavar=argument.word if argument.required else None, **given)
     flag = argument.word
     if argument.kind is Kind.SWITCH:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from core.base.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from core.delivery.saying import Said
     from core.session.system import System
@@ -137,8 +139,21 @@ def _say(request: Request, message: Message) -> int:
 
     text = message_of(message.source, message.text, None if message.file is None else Path(message.file))
     actor = named_actor(user_name() if message.actor is None else message.actor)
-    said = say(_system(request), message.name, text, actor=actor, raw=message.raw, wait=message.wait)
+    system = _system(request)
+    with _waiting(system.environ):
+        said = say(system, message.name, text, actor=actor, raw=message.raw, wait=message.wait)
     return show_said(said, as_json=request.json)
+
+
+def _waiting(environ: Mapping[str, str]) -> AbstractContextManager[object]:
+    """Return what shows in a terminal that the command waits; elsewhere it does nothing, and costs nothing."""
+    if not sys.stderr.isatty():
+        from contextlib import nullcontext
+
+        return nullcontext()
+    from core.cli.terminal import Progress
+
+    return Progress("waiting until the agent takes it", environ)
 
 
 def named_actor(name: str) -> str:

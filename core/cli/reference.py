@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from core.cli.teaching import EXAMPLES
 from core.commandtable import COMMANDS, GROUPS, Argument, Command, Kind, in_chat
 from core.model.asking import Role
 from core.model.session import ActorKind, permitted
@@ -13,6 +14,9 @@ Every command of the command line and of the slash command. `the-loop COMMAND --
 
 - `--config FILE`, `--as-operator` and `--format text|json` (`--json`) may stand before a command's words, between them
   or after them. If one is given twice, the last one is used. With JSON, standard output has JSON only.
+- In a terminal, `the-loop completion bash|zsh|fish` prints what completes commands, options and names of sessions.
+  Colours are written to a terminal only, and not if `NO_COLOR` is set; a command that takes long says so on standard
+  error, if that is a terminal.
 - Exit codes: 0 well, 1 refused or failed, 2 bad input.
 - *Agents may*: a command that runs inside a session's pane acts as its agent, which may use only these. `--as-operator`
   overrides that, and is logged. See [security](security.md).
@@ -48,7 +52,9 @@ def _section(command: Command) -> str:
     usage = " ".join([f"the-loop {command.cli}", *_usage(command.takes)])
     options = [_row(f"`{_named(one)}`", one.help + _bounds(one)) for one in command.takes if one.is_option]
     table = ["", "| option | meaning |", "| --- | --- |", *options] if options else []
-    return "\n".join([f"### `{usage}`", "", " ".join([command.help, *notes]), *table, ""])
+    examples = [f"    # {what}\n    {typed}" for what, typed in EXAMPLES.get(command.cli, {}).items()]
+    shown = ["", "\n\n".join(examples)] if examples else []
+    return "\n".join([f"### `{usage}`", "", " ".join([command.help, *notes]), *table, *shown, ""])
 
 
 def _usage(takes: Sequence[Argument]) -> Iterator[str]:

@@ -28,7 +28,7 @@ from core.lifecycle.start import finish_all, refuse_foreign, spawn_failed, with_
 from core.model.rows import Answer
 from core.model.session import Definition, Outcome, Phase, SessionEvent, SessionRecord, Status
 from core.session.folder import set_hold_file
-from core.session.sessions import Known
+from core.session.sessions import Known, names_of
 from core.session.system import System
 
 
@@ -163,7 +163,7 @@ def delete_standing(system: System, name: str, actor: str) -> Answer:
     check_name(name)
     _refuse_declared(system.settings, name)
     if system.records.read(name) is None:
-        raise UnknownSession(name)
+        raise UnknownSession(name, names_of(system.settings, system.records))
     tmux = Tmux(system.runner)
     return Answer(rows_told(system, {name: _delete(system, name, actor, tmux)}, tmux.survey))
 

@@ -83,7 +83,16 @@ def definition_of(settings: Settings, records: Records, name: str) -> Known:
         record, unreadable = records.read(name), None
     except RecordUnreadable as error:
         record, unreadable = None, error
-    return _known(settings, name, record, unreadable)
+    try:
+        return _known(settings, name, record, unreadable)
+    except UnknownSession:
+        raise UnknownSession(name, names_of(settings, records)) from None
+
+
+def names_of(settings: Settings, records: Records) -> tuple[str, ...]:
+    """Return the names of all declared and recorded sessions, sorted."""
+    recorded = {entry.name for entry in records.all()}
+    return tuple(sorted(recorded | {session.name for session in settings.standing.sessions}))
 
 
 def every_session(settings: Settings, records: Records) -> tuple[Known, ...]:

@@ -187,7 +187,9 @@ def test_the_right_of_a_row_is_what_the_command_line_enforces(row: Command, monk
         return 0
 
     add_commands(root, [row], {row.cli: handler})
-    needed = [["scribe"] if not one.is_option else [one.word, "x"] for one in row.takes if one.required]
+    needed = [
+        [*one.choices[:1]] or ["scribe"] if not one.is_option else [one.word, "x"] for one in row.takes if one.required
+    ]
     words = [*row.cli.split(), *(word for words in needed for word in words)]
 
     with nullcontext() if _for_agents(row) else pytest.raises(NotPermitted):
