@@ -108,13 +108,13 @@ scheduled() {
 look=
 [ ! -e "$asking" ] || look=1
 case $event in
-  Stop) look=1 ;;
+  PermissionRequest | Stop) look=1 ;; # what ends meanwhile may have taken the marker away again
   UserPromptSubmit)
     for each in hold schedule scheduling; do [ ! -e "$folder/$each" ] || look=1; done ;;
 esac
 if [ -n "$look" ]; then
   payload=$(cat)
-  if [ -e "$asking" ]; then follow 2>/dev/null; fi
+  if [ "$event" = PermissionRequest ] || [ -e "$asking" ]; then follow 2>/dev/null; fi
   if [ "$event" = Stop ]; then note_schedule 2>/dev/null; fi
   own=
   if [ "$event" = UserPromptSubmit ] && scheduled; then own=.scheduled; fi

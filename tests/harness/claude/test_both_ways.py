@@ -13,6 +13,7 @@ from tests.harness.claude.product import ClaudeProduct
 from tests.harness.claude.test_story import serve
 from tests.support.elsewhere import somewhere_else
 from tests.support.product import NAME
+from tests.support.tmux import wait_until
 
 pytestmark = pytest.mark.capability("pasting")
 SWALLOWS = ("the first swallow", "the second swallow", "the third swallow")
@@ -32,7 +33,7 @@ def prose(size: int) -> str:
     return text + "." * (size - len(text.encode()))
 
 
-@pytest.mark.parametrize("work", ["[[sleep 12]]", "[[tool bash sleep 12]]"], ids=["mid-turn", "mid-tool"])
+@pytest.mark.parametrize("work", ["[[sleep 20]]", "[[tool bash sleep 20]]"], ids=["mid-turn", "mid-tool"])
 @pytest.mark.capability("queue evidence")
 def test_replies_while_a_turn_runs_keep_their_order(talking: ClaudeProduct, work: str) -> None:
     """Each is in Claude Code's own queue at once, seen by its marker and marked in the thread; each is taken once."""
@@ -46,6 +47,7 @@ def test_replies_while_a_turn_runs_keep_their_order(talking: ClaudeProduct, work
         talking.wait_state(text, "accepted")
     for ts in sent:
         talking.workspace.wait_for_reaction("agents", ts, "eyes")
+    wait_until(lambda: len(talking.queued()) >= len(SWALLOWS), "its record has each: it follows the hook's report", 10)
     queued = talking.queued()
     taken = [talking.state_of(text) for text in SWALLOWS]
     for ts in sent:

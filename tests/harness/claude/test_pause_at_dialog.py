@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.harness.claude.product import CLAUDE, ClaudeProduct
+from tests.harness.claude.product import ClaudeProduct
 from tests.support.asking import wait_buttons
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
@@ -27,8 +27,7 @@ def test_what_its_queue_held_at_a_dialog_is_given_back_or_told(talking: ClaudePr
     talking.wait_activity("idle", seconds=8)
     state = talking.state_of(QUEUED)
 
-    if state == "confirmed":
-        assert CLAUDE.before("2.1.332")
+    if state == "confirmed":  # 2.1.332 begins that turn 0.2 s after the key: on a busy machine it is faster, too
         assert (paused["outcome"], "cut off" in paused["detail"]) == ("unconfirmed", True)
         wait_buttons(talking, thread, "was taken by a turn that was cut off by the pause", 20)
     else:

@@ -15,6 +15,7 @@ from core.harness.base import make_folders, read_reports
 from core.harness.claude.hooks import interpret
 from core.harness.reporting import install_reporter
 from core.model.harness import PromptReported, SessionContext, TurnBlocked
+from tests.support.tmux import wait_until
 
 NOTE = "<task-notification>\n<task-id>b1</task-id>\n</task-notification>"
 
@@ -26,13 +27,13 @@ class Reporter:
         self.context = context
         make_folders(context)
         self.script = install_reporter(context)
-        self._shell = shell
+        self.shell = shell
 
     def run(self, event: str, payload: str | dict[str, object] = "{}") -> "subprocess.CompletedProcess[bytes]":
         """Run the hook as a harness does."""
         text = payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
         return subprocess.run(
-            [self._shell, str(self.script), event], input=text.encode(), capture_output=True, timeout=20, check=False
+            [self.shell, str(self.script), event], input=text.encode(), capture_output=True, timeout=20, check=False
         )
 
     def prompt(self, text: str) -> "subprocess.CompletedProcess[bytes]":
@@ -276,6 +277,19 @@ def test_marker_outlives_what_another_agent_does(reporter: Reporter) -> None:
     assert asking.exists()
     reporter.run("SubagentStop", by("a2ce", "SubagentStop"))
     assert not asking.exists()
+
+
+def test_marker_outlives_a_turn_that_ends_as_the_dialog_is_told(reporter: Reporter) -> None:
+    """The main agent's turn is over between the first and the second step of a background agent's request."""
+    asking = reporter.context.folder / "asking"
+    agent = {"agent_id": "a1", "hook_event_name": "PermissionRequest"}
+    script = [reporter.shell, str(reporter.script), "PermissionRequest"]
+    with subprocess.Popen(script, stdin=subprocess.PIPE) as request:
+        wait_until(asking.exists, "the request has begun")
+        reporter.run("Stop", {"hook_event_name": "Stop", "background_tasks": [{"id": "a1"}]})
+        request.communicate(json.dumps(agent, separators=(",", ":")).encode())
+
+    assert "+a1" in asking.read_text().split()
 
 
 def test_two_dialogs_are_over_when_both_are(reporter: Reporter) -> None:
