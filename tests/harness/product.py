@@ -141,10 +141,18 @@ class HarnessProduct(Product):
             raise AssertionError(f"{error}; it is {self.state_of(text)}; the screen:\n{self.shown()}") from error
 
     def moves(self, text: str) -> list[str]:
-        """Return by what evidence the message of that text moved on: accepted, confirmed."""
+        """Return by what evidence the message of that text moved on, once it is confirmed: accepted, confirmed.
+
+        The answer may be posted before: the turn's end tells of it, and the record is read a moment later.
+        """
         with closing(sqlite3.connect(self.paths.database, timeout=10)) as database:
             [(message,)] = database.execute("SELECT id FROM inbox WHERE text = ?", (text,)).fetchall()
-        return [event["detail"] for event in self.events("standing.confirmed") if event["message"] == message]
+
+        def told() -> list[str]:
+            return [event["detail"] for event in self.events("standing.confirmed") if event["message"] == message]
+
+        wait_until(lambda: "confirmed" in told(), f"{text[:80]!r} is confirmed; it is {self.state_of(text)}", 20)
+        return told()
 
     def markers(self, *texts: str) -> list[str]:
         """Return the marker by which the message of each text is found again in the harness's records."""
