@@ -222,7 +222,7 @@ REASONS: Mapping[Reason, Text] = {
 }
 
 _IN_TERMINAL = "in the terminal: `the-loop standing attach {name} --write`"
-_AFTERWARDS = "the message goes in afterwards"
+_AFTERWARDS = "what waits goes in afterwards"
 
 M = Remedy
 REMEDIES: Mapping[Remedy, Text] = {
@@ -230,11 +230,11 @@ REMEDIES: Mapping[Remedy, Text] = {
     M.LOOK_AT_FOREIGN: "`the-loop standing start {name}` names that tmux session, and how to look at it or end it",
     M.START: "start it: `the-loop standing start {name}`",
     M.START_SERVICE: "`the-loop start`",
-    M.GOES_IN_RESUMED: "it goes in when the session is resumed: `the-loop standing resume {name}`",
-    M.GOES_IN_STARTED: "it goes in when the session runs again: `the-loop standing start {name}`",
-    M.GOES_IN_READING: "it goes in when the agent is ready for input",
-    M.GOES_IN_AFTER_TURN: "it goes in when the turn is over",
-    M.GOES_IN_AFTER_PAUSE: "it goes in when nobody has typed for five seconds",
+    M.GOES_IN_RESUMED: "resume the session: `the-loop standing resume {name}`",
+    M.GOES_IN_STARTED: "what waits goes in when the session runs again: `the-loop standing start {name}`",
+    M.GOES_IN_READING: "wait until the agent is ready for input",
+    M.GOES_IN_AFTER_TURN: "wait until the turn is over",
+    M.GOES_IN_AFTER_PAUSE: "wait until nobody has typed for five seconds",
     M.ALLOW_OR_DENY: f"allow or deny it in the session's thread, or {_IN_TERMINAL}; {_AFTERWARDS}",
     M.ANSWER: f"answer it in its thread, or {_IN_TERMINAL}",
     M.ANSWER_BY_BUTTONS: f"answer it by its buttons in the session's thread, or {_IN_TERMINAL}; {_AFTERWARDS}",
@@ -247,10 +247,10 @@ REMEDIES: Mapping[Remedy, Text] = {
     M.SEND_AGAIN_RUNNING: "send it again when the session runs",
     M.SEND_AGAIN_IF_COUNTS: "send it again if you still want it",
     M.SEND_AGAIN_THEN: "send it again after that",
-    M.TYPIST_SENDS: "the message goes in when that text is sent, or when whoever typed it removes it and detaches"
+    M.TYPIST_SENDS: "what waits goes in when that text is sent, or when whoever typed it removes it and detaches"
     " from the terminal",
-    M.LEFT_TEXT: "send that text in the session's terminal, or remove it there; then the message goes in",
-    M.LOOK_IN_DOUBT: "look at the session's terminal; the message goes in when the next turn has begun",
+    M.LEFT_TEXT: "send that text in the session's terminal, or remove it there; then what waits goes in",
+    M.LOOK_IN_DOUBT: "look at the session's terminal; what waits goes in when the next turn has begun",
     M.LOOK_FIRST: "look at the session's terminal before you send it again",
     M.SENT_THERE: "press Enter there to send it, or send it again from here",
     M.BACK_TO_INPUT: "go back to the input line there: `the-loop standing attach {name} --write`",

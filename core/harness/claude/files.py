@@ -409,8 +409,8 @@ _UNCHECKED = re.compile(r"auto mode can.t check actions", re.IGNORECASE)
 
 UNCHECKED = (
     "its check cannot be reached from here, so auto mode shows a dialog for each action that needs it. To get "
-    "permission requests with Allow and Deny instead, set `routing.harnessTrust.permissionMode: default`, then "
-    "`the-loop standing restart {name}`"
+    "permission requests with Allow and Deny instead, set `routing.harnessTrust.permissionMode: default`; if the "
+    "arguments of the session name a mode, take it out of them. Then `the-loop standing restart {name}`"
 )
 
 

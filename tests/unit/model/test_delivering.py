@@ -205,7 +205,7 @@ def test_typing_delays_a_message() -> None:
     """Five seconds of quiet are waited for."""
     chosen = step(situation(row(), typed_at=after(8), turn_started_at=after(9)), after(10))
 
-    assert chosen == Queue(Because(Reason.TYPING), "it goes in when nobody has typed for five seconds", until=after(13))
+    assert chosen == Queue(Because(Reason.TYPING), "wait until nobody has typed for five seconds", until=after(13))
 
 
 def test_typing_delays_a_message_by_a_minute_at_most() -> None:
