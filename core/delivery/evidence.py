@@ -76,7 +76,7 @@ def settle_by(
                     system.clock.now(),
                     pasted,
                 )
-            case TurnEnded(turn=turn) | TurnFailed(turn=turn) if turn and awaits_record(system, record, turn):
+            case TurnEnded(turn=turn) | TurnFailed(turn=turn) if turn and awaiting_record(system, record, turn):
                 moved += _settle_recorded(system, record)
             case TextBlocked(prompt=prompt, why=why, at=since):
                 _blocked(system, record, prompt, why, since)
@@ -136,15 +136,16 @@ def _touch(activities: Activities, row: InboxRow, now: datetime) -> None:
         activities.touch_message(row.message.uid, now)
 
 
-def awaits_record(system: System, record: SessionRecord, turn: str) -> bool:
-    """Return whether a text was reported as the running turn began, which has that id, and no record told of it yet."""
+def awaiting_record(system: System, record: SessionRecord, turn: str) -> tuple[InboxRow, ...]:
+    """Return what was reported as the running turn began, which has that id, and no record told of yet."""
     activity = activity_of(system.activities, record)
     if activity is None or activity.turn != turn or activity.turn_started_at is None:
-        return False
+        return ()
     began = activity.turn_started_at - _ROUNDED
-    return any(
-        row.queued_at is None and row.instance == record.instance_id and row.updated_at >= began
+    return tuple(
+        row
         for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED})
+        if row.queued_at is None and row.instance == record.instance_id and row.updated_at >= began
     )
 
 

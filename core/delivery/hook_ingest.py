@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from core.base.errors import LockBusy, StoreBroken, TmuxMissing, TmuxSilent
 from core.base.names import new_marker, new_message_id
 from core.base.values import replace
-from core.delivery.evidence import awaits_record, settle_by, tell, was_pasted
+from core.delivery.evidence import awaiting_record, settle_by, tell, was_pasted
 from core.delivery.snapshot import believe_end, holds_queued, note_step, probe_of, settle_end, turn_over
 from core.harness.base import BadReport, Reports, discard, put_aside, read_reports
 from core.model.activity import Activity, ActivityState
@@ -536,14 +536,16 @@ def _tell_failure(system: System, record: SessionRecord, event: TurnFailed, mess
     """Commit what the thread is told, and return how many posts that are. `messages`: ids of those that it took.
 
     Of a turn that took nobody's message the session's thread is told, once until one succeeds or fails for another
-    reason. Where the record does not have yet what the turn took, it is told with that.
+    reason. Where the record does not have yet what somebody sent, it is told with that.
     """
     from core.delivery.hearing import note_failure, note_failure_of_nobodys, words_of
+    from core.session.notes import told_in
 
     reason, remedy = words_of(system.settings, system.harnesses, record, event)
     if messages:
         return note_failure(system, reason, remedy, messages)
-    if event.turn and awaits_record(system, record, event.turn):
+    coming = awaiting_record(system, record, event.turn) if event.turn else ()
+    if any(told_in(system.settings, system.bindings, row) for row in coming):
         return 0
     before = system.activities.get(record.uid)
     known = before is not None and before.instance == record.instance_id and before.failed == event.failure.value

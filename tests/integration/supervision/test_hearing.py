@@ -265,6 +265,26 @@ def test_a_message_whose_turn_failed_at_once_is_told_with_the_programs_words(
     assert not [one for one in told if KEY in str(one)]
 
 
+def test_a_failed_turn_that_nobody_sent_is_told_before_its_record_is_read(reading: Claude) -> None:
+    """A boot prompt or a tick has no sender to be told with the record."""
+    bind(reading)
+    reading.pane.reports = False
+    message = say(reading.system, "scribe", "look around", actor="cli:ann", wait=0).message_id
+    with reading.system.database.transaction(durable=False):
+        reading.system.database.write("UPDATE inbox SET kind = 'notice' WHERE id = ?", (message,))
+    reading.simulation.deliver()
+    reading.pane.reports, reading.pane.turn = True, "t-1"
+    reading.pane.report({"hook_event_name": "UserPromptSubmit", "prompt": reading.pane.prompts[-1]})
+    reading.pane.fail("authentication_failed", "Please run /login")
+    reading.system.ingest(reading.record.uid)
+    reading.begins(reading.pane.prompts[-1])
+    reading.simulation.deliverer.follow([reading.record.uid])
+    reading.simulation.deliverer.advance(reading.record.uid)
+
+    [note] = reading.posts(OutboundKind.NOTE)
+    assert note.text.startswith("A turn of `scribe` failed: its program is not logged in")
+
+
 def test_a_message_is_done_when_its_turn_is_over_though_no_hook_says_so(reading: Claude) -> None:
     """The row is confirmed by the record, and its mark is settled at the end of its turn."""
     system, reading.pane.reports = reading.system, False
