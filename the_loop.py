@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from core.base.environment import absolute_entries
 from core.base.errors import CoreError
 from core.config.loading import load
 from core.delivery.saying import Queue, Said, cancel_message, queue_of, say
@@ -40,6 +41,8 @@ def connect(config: Path | None = None, environ: Mapping[str, str] | None = None
     Raises ConfigError with everything that is wrong with the file.
     """
     env = dict(os.environ if environ is None else environ)
+    if "PATH" in env:
+        env["PATH"] = absolute_entries(env["PATH"])
     return Loop(build_system(load(config, env), env))
 
 

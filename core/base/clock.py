@@ -66,4 +66,15 @@ def from_iso(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:  # its day in UTC is before the year 1, or after 9999
+        raise ValueError(f"{text!r} is beyond the calendar") from error
+
+
+def from_epoch(seconds: float) -> datetime | None:
+    """Return the aware UTC datetime of so many seconds since the epoch, None for what is beyond the calendar."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None

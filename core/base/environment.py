@@ -135,6 +135,14 @@ def chosen(environ: Mapping[str, str], without: Iterable[str] = ()) -> dict[str,
     return with_utf8(kept)
 
 
+def absolute_entries(path: str) -> str:
+    """Return a value of PATH without the entries that name other programs in each folder: `bin`, `.`, an empty one.
+
+    A cloned repository could bring along a program of a name that we or an agent call.
+    """
+    return os.pathsep.join(filter(os.path.isabs, path.split(os.pathsep))) or os.defpath
+
+
 def server_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what a tmux server of our own is started with."""
     return {name: value for name, value in environ.items() if name in _SERVER or name.startswith("LC_")}

@@ -174,6 +174,14 @@ def _usable(given: str) -> bool:
     return os.path.isabs(given)
 
 
+def expanded(text: str) -> Path:
+    """Return the path with the home folder for `~`. `~name` stays where no such user exists: that is no whole path."""
+    return _path(os.path.expanduser(text))
+
+
+_path = lru_cache(maxsize=1024)(Path)  # every row of a list and every step of a delivery asks for one of a few
+
+
 def absolute_path(path: Path) -> Path:
     """Return the path from / on. Raises NoFolder where it is named from a current folder that is gone."""
     try:

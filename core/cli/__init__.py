@@ -1,7 +1,8 @@
-"""The command line. It imports nothing that lies in the folder where a command is typed.
+"""The command line. It imports and runs nothing that lies in the folder where a command is typed.
 
 Python puts that folder before all else where $PYTHONPATH has an empty or a relative entry, so those entries are dropped
-here, before anything is imported that is neither Python's own nor this package.
+here, before anything is imported that is neither Python's own nor this package. So are those of $PATH, before any
+program is looked for.
 """
 
 import os
@@ -21,4 +22,13 @@ def _drop_current_folder() -> None:
     sys.path[:] = [one for one in sys.path if os.path.isabs(one) and os.path.realpath(one) not in unwanted]
 
 
+def _drop_its_programs() -> None:
+    from core.base.environment import absolute_entries
+
+    given = os.environ.get("PATH")
+    if given is not None:
+        os.environ["PATH"] = absolute_entries(given)
+
+
 _drop_current_folder()
+_drop_its_programs()

@@ -141,6 +141,22 @@ def text_of(mapping: Mapping[str, Any], key: str) -> str:
     return _sound(value) if isinstance(value, str) else ""
 
 
+_MOST = 1 << 53  #: no count, cost or time of a harness is as large: JSON allows numbers that nothing can reckon with
+
+
+def number_of(mapping: Mapping[str, Any], key: str) -> int | float | None:
+    """Return a number from 0 on that can be reckoned with, None where there is none or it is something else."""
+    value = mapping.get(key)
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST
+    return value if known else None
+
+
+def whole_of(mapping: Mapping[str, Any], key: str) -> int | None:
+    """Return such a number if it is a whole one; see `number_of`."""
+    value = number_of(mapping, key)
+    return value if isinstance(value, int) else None
+
+
 def _sound(text: str) -> str:
     """Return the text without lone surrogates, which JSON allows and no file or database takes."""
     try:

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from core.base.clock import from_iso
 from core.base.errors import StoreBroken, TrustFailed
 from core.base.files import open_plain, too_large, whole_lines
 from core.harness.base import text_of
@@ -166,10 +167,9 @@ def _unreadable(path: Path, error: OSError) -> StoreBroken:
 def moment_of(entry: Mapping[str, Any]) -> datetime | None:
     """Return when the line was written, None where it does not say so in a form that we know."""
     try:
-        at = datetime.fromisoformat(text_of(entry, "timestamp"))
+        return from_iso(text_of(entry, "timestamp"))
     except ValueError:
         return None
-    return at if at.tzinfo is not None else None
 
 
 def holds(path: Path, wanted: Callable[[Mapping[str, Any]], bool]) -> bool:

@@ -3,8 +3,6 @@
 delete: end a created session and forget it. Its name is free only when all of it is gone.
 """
 
-from pathlib import Path
-
 from core.base.errors import (
     CoreError,
     DeclaredSession,
@@ -17,6 +15,7 @@ from core.base.errors import (
 )
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import check_name, new_uid, target_for
+from core.base.paths import expanded
 from core.base.values import replace
 from core.config.settings import Settings
 from core.lifecycle.common import Tmux, VerbResult, lock, refuse_held_name, told_of, write_record
@@ -53,7 +52,7 @@ def _check(definition: Definition) -> None:
     if definition.prompt is not None and definition.prompt_file is not None:
         raise InvalidValue(f"{name}: prompt and promptFile are both given", "give one of them")
     for key, value in (("cwd", definition.cwd), ("promptFile", definition.prompt_file or "")):
-        if value and not Path(value).expanduser().is_absolute():
+        if value and not expanded(value).is_absolute():
             raise InvalidValue(f"{name}: {key} {value!r} is not absolute", "give the whole path")
         if not _is_text(value):
             raise InvalidValue(f"{name}: {key} {value!r} is not UTF-8 and cannot be kept", "rename that folder or file")

@@ -191,5 +191,5 @@ def reset_told(message: str, now: datetime) -> datetime | None:
 def _moment(text: str, otherwise: datetime) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
-    except ValueError:
+    except (ValueError, OverflowError):
         return otherwise  # a day that there is not: no moment

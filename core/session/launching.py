@@ -6,7 +6,9 @@ of that generation: a restart, a stop or a delete ends it, wherever a copy is.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -23,7 +25,7 @@ from core.base.files import (
     remove_file,
     write_private,
 )
-from core.base.paths import StatePaths
+from core.base.paths import StatePaths, expanded
 from core.clients import toolbridge
 from core.model.directive import Grant, compose_pointer
 from core.model.harness import TOOL_LIST, TOOL_SERVER, Launch, SessionContext
@@ -101,7 +103,7 @@ _BREAKS_NO_ROW = r"\033[?7l"  #: DECAWM off: what is written beyond the last col
 
 def check_cwd(resolved: Resolved) -> None:
     """Raise InvalidValue for a folder that is not there: tmux would silently start elsewhere."""
-    if not resolved.cwd.is_dir():
+    if not (resolved.cwd.is_absolute() and resolved.cwd.is_dir()):
         raise InvalidValue(
             f"{resolved.definition.name}: its folder {resolved.cwd} does not exist",
             "make it, or change the session's cwd",
@@ -112,8 +114,10 @@ def read_brief(definition: Definition) -> str:
     """Return the operator's brief, "" where there is none. Raises InvalidValue for a promptFile that cannot be read."""
     if definition.prompt_file is None:
         return definition.prompt or ""
-    path = Path(definition.prompt_file).expanduser()
+    path = expanded(definition.prompt_file)
     try:
+        if not path.is_absolute():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         return read_plain(path, LONGEST_BRIEF).decode()
     except OSError as error:
         raise InvalidValue(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from core.base.errors import (
 from core.base.files import is_there
 from core.base.loggers import logger
 from core.base.names import check_name
+from core.base.paths import expanded
 from core.base.values import dataclass, deferred, replace
 from core.config.settings import Settings
 from core.model.message import InboxRow
@@ -193,10 +193,6 @@ def resolve_record(record: SessionRecord, settings: Settings) -> Resolved:
     return resolve(definition, settings)
 
 
-#: Every row of a list and every step of a delivery asks for one of a few.
-_path = lru_cache(maxsize=1024)(Path)
-
-
 def resolve(definition: Definition, settings: Settings) -> Resolved:
     """Fill in harness, arguments and folder: omitted arguments are the harness's configured ones, `()` none at all."""
     routing = settings.routing
@@ -206,7 +202,7 @@ def resolve(definition: Definition, settings: Settings) -> Resolved:
         definition=definition,
         harness=harness,
         args=routing.harness_args.get(harness, ()) if args is None else args,
-        cwd=_path(definition.cwd or routing.spawn_workdir).expanduser(),
+        cwd=expanded(definition.cwd or routing.spawn_workdir),
     )
 
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _SHOWN = 40  #: characters of a value; a longer one may be somebody's text
 _PLAIN = re.compile(r"[\w.:-]+")
-_ODD = (ValueError, TypeError, AttributeError, LookupError)  #: what decoding an impossible value raises
+#: what decoding an impossible value raises
+_ODD = (ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError)
 
 
 def column(found: sqlite3.Row, name: str, decode: Callable[[Any], _T]) -> _T:

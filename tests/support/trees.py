@@ -40,6 +40,17 @@ def _unless_gone(error: OSError) -> None:
         raise error
 
 
+def lay_programs(folder: Path, *names: str) -> Path:
+    """Put programs of these names into the folder, each of which leaves a mark where it is run; return the mark."""
+    mark = folder / "run"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        path = folder / name
+        path.write_text(f'#!/bin/sh\necho "$0" >> {mark}\nexec sleep 60\n')
+        path.chmod(0o755)
+    return mark
+
+
 def lay_traps(folder: Path, *modules: str) -> Path:
     """Put modules of these names into the folder, each of which leaves a mark where it is imported; return the mark."""
     mark = folder / "imported"

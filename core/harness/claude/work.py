@@ -14,13 +14,14 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from core.base.clock import from_epoch
 from core.base.files import read_plain
 from core.base.values import replace
-from core.harness.base import list_of, object_of, text_of
+from core.harness.base import list_of, number_of, object_of, text_of, whole_of
 from core.harness.claude.files import user_events
 from core.harness.claude.hooks import failure_of
 from core.harness.records import PART, Parts, Tally, entry_of, moment_of
@@ -122,7 +123,7 @@ class WorkFile:
             case "user" if not subagent:
                 self._user(entry)
             case "system" if text_of(entry, "subtype") == "compact_boundary" and not subagent:
-                self._context = _number(object_of(entry, "compactMetadata"), "postTokens")
+                self._context = whole_of(object_of(entry, "compactMetadata"), "postTokens")
             case "cost-state":
                 self._costs = entry
 
@@ -225,10 +226,10 @@ def _items(found: Any, text: str) -> tuple[PlanItem, ...]:
 
 def _usage(found: _Entry) -> Usage | None:
     """Return what a request's `usage` says; None where it says nothing, as in what the program writes itself."""
-    fresh, written = _number(found, "input_tokens"), _number(found, "output_tokens")
+    fresh, written = whole_of(found, "input_tokens"), whole_of(found, "output_tokens")
     if not fresh and not written:
         return None
-    kept, read = _number(found, "cache_creation_input_tokens"), _number(found, "cache_read_input_tokens")
+    kept, read = whole_of(found, "cache_creation_input_tokens"), whole_of(found, "cache_read_input_tokens")
     return Usage((fresh or 0) + (kept or 0), written or 0, read or 0)
 
 
@@ -236,18 +237,13 @@ def _covers(costs: _Entry, session: Usage) -> bool:
     """Return whether the costs are of all that was counted: a program that was killed wrote none down."""
     names = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
     models = [one for one in object_of(costs, "modelUsage").values() if isinstance(one, dict)]
-    told = sum(_number(one, name) or 0 for one in models for name in names)
+    told = sum(whole_of(one, name) or 0 for one in models for name in names)
     return costs.get("hasUnknownModelCost") is not True and told >= session.input + session.output + session.cached
 
 
 def _dollars(found: Any, key: str) -> float | None:
-    value = found.get(key) if isinstance(found, dict) else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _number(found: _Entry, key: str) -> int | None:
-    value = found.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    value = number_of(found, key) if isinstance(found, dict) else None
+    return None if value is None else float(value)
 
 
 def _limit(entry: _Entry) -> Limit | None:
@@ -256,5 +252,5 @@ def _limit(entry: _Entry) -> Limit | None:
     words = " ".join(text_of(block, "text") for block in content if isinstance(block, dict))
     if failure_of(text_of(entry, "error"), words) is not Failure.LIMIT:
         return None
-    seconds = _number(object_of(entry, "quotaLimits"), "resetsAt")
-    return Limit(short(" ".join(words.split())), datetime.fromtimestamp(seconds, UTC) if seconds else None)
+    seconds = whole_of(object_of(entry, "quotaLimits"), "resetsAt")
+    return Limit(short(" ".join(words.split())), from_epoch(seconds) if seconds else None)

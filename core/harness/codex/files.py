@@ -10,10 +10,11 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from core.base.clock import from_epoch
 from core.base.files import open_plain
 from core.base.values import dataclass, replace
 from core.harness.base import list_of, object_of, text_of
@@ -23,7 +24,7 @@ from core.model.harness import HarnessEvent, Retry, TextTaken, TurnFailed, TurnS
 from core.model.pane import InputLine, View
 
 _LOCKS = "thread-writer-locks"
-_DAY = timedelta(days=1)
+_DAY = 86_400  #: seconds
 _TIMED = re.compile(r"(?P<high>[0-9a-f]{8})-(?P<low>[0-9a-f]{4})-7[0-9a-f]{3}-")  #: an id that begins with its time
 _TAIL = 1 << 20  #: bytes in which the latest beginning or end of a turn stands, else the turn goes on
 _EDGE = re.compile(rb'"type":"event_msg","payload":\{"type":"(task_started|task_complete|turn_aborted)"')
@@ -57,13 +58,14 @@ class CodexFiles:
     def _folders(self, session_id: str) -> Iterator[Path]:
         """Yield where its record may lie: the days around the one in its id, or all of them where it names none."""
         timed = _TIMED.match(session_id)
-        if timed is None:
+        seconds = int(timed["high"] + timed["low"], 16) / 1000 if timed else 0.0
+        days = [from_epoch(seconds + shift) for shift in (0, -_DAY, _DAY)] if timed else []
+        if not days or None in days:
             for folder, _, _ in os.walk(self.sessions):
                 yield Path(folder)
             return
-        day = datetime.fromtimestamp(int(timed["high"] + timed["low"], 16) / 1000, UTC)
-        for each in (day, day - _DAY, day + _DAY):
-            yield self.sessions / f"{each:%Y}" / f"{each:%m}" / f"{each:%d}"
+        for day in filter(None, days):
+            yield self.sessions / f"{day:%Y}" / f"{day:%m}" / f"{day:%d}"
 
 
 def _of_id(folder: Path, session_id: str) -> Path | None:

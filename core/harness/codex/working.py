@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from core.base.clock import from_epoch
 from core.base.values import replace
-from core.harness.base import list_of, object_of, text_of
+from core.harness.base import list_of, number_of, object_of, text_of, whole_of
 from core.harness.records import Parts, Tally, entry_of
 from core.harness.reporting import detail_of, short
 from core.model.harness import Limit, PlanItem, PlanState, Usage, Working
@@ -73,17 +74,21 @@ class WorkingFile:
 
     def _count(self, payload: Mapping[str, Any]) -> None:
         info, limits = object_of(payload, "info"), object_of(payload, "rate_limits")
-        latest = object_of(info, "last_token_usage").get("input_tokens")
-        size = info.get("model_context_window")
+        latest = whole_of(object_of(info, "last_token_usage"), "input_tokens")
+        size = whole_of(info, "model_context_window")
         self._working = replace(
             self._working,
-            context_used=latest if isinstance(latest, int) else self._working.context_used,
-            context_size=size if isinstance(size, int) else self._working.context_size,
+            context_used=self._working.context_used if latest is None else latest,
+            context_size=self._working.context_size if size is None else size,
             session=_usage(info, "total_token_usage") or self._working.session,
         )
-        used_up = [each for key in ("primary", "secondary") if _used(each := object_of(limits, key)) >= 100]
-        ends = [at for each in used_up if isinstance(at := each.get("resets_at"), int)]
-        self._resets = datetime.fromtimestamp(max(ends), UTC) if ends else None
+        used_up = [
+            each
+            for key in ("primary", "secondary")
+            if (number_of(each := object_of(limits, key), "used_percent") or 0) >= 100
+        ]
+        ends = [at for each in used_up if (at := whole_of(each, "resets_at")) is not None]
+        self._resets = from_epoch(max(ends)) if ends else None
 
     def _call(self, payload: Mapping[str, Any]) -> None:
         name = text_of(payload, "name")
@@ -99,11 +104,6 @@ class WorkingFile:
         self._calls[text_of(payload, "call_id")] = short(f"{name}: {detail}" if detail else name)
 
 
-def _used(limit: Mapping[str, Any]) -> float:
-    found = limit.get("used_percent")
-    return found if isinstance(found, int | float) else 0
-
-
 def _object(text: str) -> Mapping[str, Any]:
     try:
         found = json.loads(text)
@@ -116,8 +116,7 @@ def _usage(payload: Mapping[str, Any], key: str) -> Usage | None:
     """Return the counts under that key. Codex counts what was read from a cache among what was sent."""
     counts = object_of(payload, key)
     sent, cached, written = (
-        found if isinstance(found := counts.get(each), int) else None
-        for each in ("input_tokens", "cached_input_tokens", "output_tokens")
+        whole_of(counts, each) for each in ("input_tokens", "cached_input_tokens", "output_tokens")
     )
     if sent is None or written is None:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from core.harness.base import list_of, object_of, text_of
+from core.harness.base import list_of, object_of, text_of, whole_of
 from core.harness.gemini.record import failure_in, typed_in
 from core.harness.records import Parts, Tally, entry_of
 from core.model.activity import Failure
@@ -93,8 +93,7 @@ def _usage(tokens: _Entry) -> Usage:
 
 
 def _count(tokens: _Entry, key: str) -> int:
-    value = tokens.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return whole_of(tokens, key) or 0
 
 
 def _items(arguments: _Entry) -> tuple[PlanItem, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from core.base.errors import InvalidValue, UnsupportedHarness
 from core.base.files import read_plain
-from core.harness.base import find_executable, read_opinion
+from core.harness.base import find_executable, number_of, read_opinion
 from core.harness.opencode.records import (
     Conversation,
     TakenTexts,
@@ -256,6 +256,7 @@ def _context_size(context: SessionContext) -> int | None:
         status = json.loads(read_plain(context.folder / STATUS, _MOST))
     except (OSError, ValueError, RecursionError):
         return None
-    size = status.get("contextSize") if isinstance(status, dict) else None
-    same = isinstance(status, dict) and status.get("sessionId") == context.session_id
-    return int(size) if same and isinstance(size, int | float) else None
+    if not isinstance(status, dict) or status.get("sessionId") != context.session_id:
+        return None
+    size = number_of(status, "contextSize")
+    return None if size is None else int(size)

@@ -14,14 +14,15 @@ import sqlite3
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from core.base.clock import from_epoch
 from core.base.errors import StoreBroken, TrustFailed
 from core.base.values import dataclass
-from core.harness.base import list_of, object_of, text_of
+from core.harness.base import list_of, number_of, object_of, text_of
 from core.harness.opencode.reports import failure_of
 from core.model.harness import (
     HarnessEvent,
@@ -156,12 +157,12 @@ _PLAN = {
 def _usage(data: Mapping[str, Any]) -> Usage:
     tokens = object_of(data, "tokens")
     cache = object_of(tokens, "cache")
-    cost = data.get("cost")
+    cost = number_of(data, "cost")
     return Usage(
         _number(tokens, "input") + _number(cache, "write"),
         _number(tokens, "output") + _number(tokens, "reasoning"),
         _number(cache, "read"),
-        float(cost) if isinstance(cost, int | float) else None,
+        None if cost is None else float(cost),
     )
 
 
@@ -171,8 +172,7 @@ def _context(data: Mapping[str, Any]) -> int:
 
 
 def _number(mapping: Mapping[str, Any], key: str) -> int:
-    value = mapping.get(key)
-    return int(value) if isinstance(value, int | float) else 0
+    return int(number_of(mapping, key) or 0)
 
 
 def _model(message: Message | None) -> str | None:
@@ -227,8 +227,8 @@ def _is_said(part: Mapping[str, Any]) -> bool:
 
 
 def _moment(time: Mapping[str, Any], key: str) -> datetime | None:
-    value = time.get(key)
-    return datetime.fromtimestamp(value / 1000, UTC) if isinstance(value, int | float) else None
+    value = number_of(time, key)
+    return None if value is None else from_epoch(value / 1000)
 
 
 class TakenTexts:

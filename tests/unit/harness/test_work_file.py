@@ -194,6 +194,36 @@ def test_a_limit_without_a_moment_has_no_end(written: Written) -> None:
     assert written.look().limit == Limit("API Error: Request rejected (429)")
 
 
+@pytest.mark.parametrize("end", [1_764_500_000_000, 10**18, 10**400, -1, True, "soon"])
+def test_a_moment_beyond_the_calendar_is_none(written: Written, end: Any) -> None:
+    """Such as one in milliseconds, where seconds stood so far."""
+    written.add(failed("You've hit your limit", "rate_limit", quotaLimits={"resetsAt": end}))
+
+    assert written.look().limit == Limit("You've hit your limit")
+
+
+@pytest.mark.parametrize("number", ["1" * 4000, "1e400", "NaN", "-Infinity", "-1"])
+def test_numbers_that_cannot_be_added_up_count_as_none(written: Written, number: str) -> None:
+    """JSON allows them. What else the conversation tells is told all the same."""
+    written.add(asked("go on"), block("m-1", 1, 0, 0, 2, type="text", text="yes"))
+    line = json.dumps(block("m-2", 3, 0, 0, 4, type="text", text="no")).replace(
+        '"input_tokens": 3', f'"input_tokens": {number}'
+    )
+    bill = json.dumps(costs(0.5, 1, 0, 0, 6)).replace("0.5", number)
+    with written.path.open("a") as stream:
+        stream.write(f"{line}\n{bill}\n")
+
+    found = written.look()
+
+    assert found.session == Usage(1, 6, 0)
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_time_beyond_the_calendar_is_none(at: str) -> None:
+    """Of a line whose day in UTC there is not, nobody knows when it was written."""
+    assert records.moment_of({"timestamp": at}) is None
+
+
 def test_the_cost_is_known_from_the_end_of_the_program_until_the_next_request(written: Written) -> None:
     """It is of all requests, also of those that are in no line."""
     written.add(asked("one"), block("m1", 10, 200, 3000, 50))

@@ -15,6 +15,7 @@ from core.model.tools import EVERY_TOOL
 from core.session.folder import clear_flags, has_hold_file, set_hold_file
 from core.session.launching import (
     boot_argument,
+    check_cwd,
     grants,
     launcher_text,
     make_folders,
@@ -22,6 +23,7 @@ from core.session.launching import (
     remove_files,
     write_launcher,
 )
+from core.session.sessions import resolve
 
 
 @pytest.fixture
@@ -93,6 +95,20 @@ def test_prompt_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(InvalidValue, match="is not UTF-8"):
         read_brief(Definition("scribe", prompt_file=str(tmp_path / "brief.md")))
+
+
+@pytest.mark.parametrize("given", ["~no-such-user-here/x", "work", "."])
+def test_a_folder_that_is_no_whole_path_is_refused(given: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A user may be gone since, and what the current folder has of that name is nobody's folder."""
+    (tmp_path / given).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "brief").touch()
+    monkeypatch.chdir(tmp_path)
+    session = Definition("scribe", cwd=given, prompt_file="brief")
+
+    with pytest.raises(InvalidValue, match=r"scribe: its folder .* does not exist"):
+        check_cwd(resolve(session, Settings(tmp_path)))
+    with pytest.raises(InvalidValue, match="scribe: its promptFile brief cannot be read: No such file"):
+        read_brief(session)
 
 
 def test_flags_of_an_earlier_instance_are_cleared(tmp_path: Path, context: SessionContext) -> None:

@@ -26,6 +26,8 @@ def _spoil(database: Database, statement: str) -> None:
         ("kind = 'telepathy'", r"m-2.*inbox.*kind is 'telepathy'"),
         ("created_at = 'noon'", r"m-2.*inbox.*created_at is 'noon'"),
         ("updated_at = '2026-05-04T12:00:00'", r"m-2.*inbox.*updated_at is '2026-05-04T12:00:00'"),
+        ("created_at = '0001-01-01T00:00:00+14:00'", r"m-2.*inbox.*created_at is '0001-01-01T00:00:00\+14:00'"),
+        ("queued_at = '9999-12-31T23:59:59-14:00'", r"m-2.*inbox.*queued_at is '9999-12-31T23:59:59-14:00'"),
     ],
 )
 def test_a_message_with_an_impossible_value_is_named(database: Database, inbox: Inbox, change: str, words: str) -> None:
@@ -109,6 +111,26 @@ def test_an_impossible_activity_is_none(database: Database) -> None:
     assert set(activities.all()) == {"s-b"}
     activities.put(Activity("s-a", "i-s-a", ActivityState.BUSY, NOON))
     assert set(activities.all()) == {"s-a", "s-b"}
+
+
+@pytest.mark.parametrize("column", ["pending_tasks", "task_names", "silent_why", "retrying", "remarks"])
+def test_a_value_without_a_bottom_is_an_impossible_one(database: Database, column: str) -> None:
+    """JSON may be nested deeper than anything can read it."""
+    activities = Activities(database)
+    for uid in ("s-a", "s-b"):
+        activities.put(Activity(uid, f"i-{uid}", ActivityState.IDLE, NOON))
+    _spoil(database, f"UPDATE activities SET {column} = '{'[' * 100_000}' WHERE uid = 's-a'")
+
+    assert set(activities.all()) == {"s-b"}
+
+
+def test_a_number_without_a_measure_is_an_impossible_one(database: Database, loops: Loops) -> None:
+    """A column takes larger numbers than a span of time has."""
+    for number in (1, 2):
+        assert loops.add(a_loop(number, next_run_at=NOON), 0)
+    _spoil(database, "UPDATE loops SET interval_us = 1e308 WHERE id = 'loop_1'")
+
+    assert [loop.id for loop in loops.all_open()] == ["loop_2"]
 
 
 def test_an_impossible_binding_hides_no_other(database: Database) -> None:
