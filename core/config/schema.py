@@ -294,13 +294,20 @@ class EventLogBlock(Block):
 
 
 class ServiceBlock(Block):
-    """The service's HTTP host: /health and /metrics."""
+    """The service's HTTP host: its API, /metrics and /health. It is always at the Unix socket local/http.sock."""
 
     host: Host = Field(
         _SERVICE.host,
-        description="Address or name to listen on; `status` warns of one that other machines can reach",
+        description="Address or name to listen on, if there is a port; `status` warns of one that other machines can "
+        "reach",
     )
-    port: int = Field(_SERVICE.port, ge=0, le=65_535, description="TCP port; 0: a free one, which `status` shows")
+    port: int | None = Field(
+        default=_SERVICE.port,
+        ge=0,
+        le=65_535,
+        description="TCP port, for browsers, Prometheus and chats that call the service; 0: a free one, which `status` "
+        "shows; null: none",
+    )
     token_env: VariableName = Field(
         _SERVICE.token_env,
         description="Variable that holds the token; if it is not set, one is made in local/api-token",

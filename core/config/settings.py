@@ -134,10 +134,10 @@ class EventLogSettings(NamedTuple):
 
 
 class ServiceSettings(NamedTuple):
-    """Where the service listens for HTTP, and which variable may hold its token."""
+    """Where the service listens for HTTP besides its Unix socket, and which variable may hold its token."""
 
     host: str = "127.0.0.1"
-    port: int = 4114  #: 0: one that is free
+    port: int | None = None  #: 0: one that is free; None: only the Unix socket
     token_env: str = "THE_LOOP_API_TOKEN"
 
 

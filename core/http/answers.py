@@ -46,7 +46,11 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (  # the first that fits
 
 def told(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return the response that holds a value."""
-    body = json.dumps(value).encode()  # ASCII alone: a path may hold what is no character
+    return raw(status, json.dumps(value).encode(), headers)  # ASCII alone: a path may hold what is no character
+
+
+def raw(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the response that holds a value as it was written before."""
     return Response(body, status, {**_HEADERS, **(headers or {})}, "application/json")
 
 

@@ -22,9 +22,11 @@ from core.http.answers import body_of, problem, refusal, route, told
 from core.http.arguments import from_body, from_query, shown
 from core.http.facts import Facts
 from core.http.guard import principal_of
+from core.http.idempotency import HEADER, Keys, digest_of, key_of_headers
 from core.http.rest import API, Asked, Operation, operations_of, sees_event
 from core.http.stream import Feed, last_event_id
 from core.session.commands import exact_for
+from core.store.answered import AnswerBook
 
 _READING, _ACTING = 16, 64  #: calls at work at once; others wait for their turn
 _STREAM = "text/event-stream"
@@ -59,6 +61,7 @@ class _Api:
         self._stopping = stopping
         self._feed: Feed | None = None
         system = facts.system
+        self._keys = Keys(AnswerBook(system.database), system.clock)
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
 
     def endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
@@ -70,28 +73,37 @@ class _Api:
                     return await self._stream(request, operation)
                 return await self._answer(request, operation)
             except CoreError as error:
-                return problem(error, partial(exact_for, self._facts.system.settings, self._facts.system.environ))
+                return self._problem(error)
 
         return answer
+
+    def _problem(self, error: CoreError) -> Response:
+        return problem(error, partial(exact_for, self._facts.system.settings, self._facts.system.environ))
 
     async def _answer(self, request: Request, operation: Operation) -> Response:
         asked = Asked(self._facts, principal_of(request.scope))
         if operation.method == "GET":
             given = from_query(operation.takes, request.query_params.multi_items())
-        else:
-            body = await body_of(request)
-            if body and not _is_json(request):
-                return _not_json()
-            given = from_body(operation.takes, _object(body), CHATS if operation.chats else ())
-        threads = self._reading if operation.method == "GET" else self._acting
-        return told(await threads.run(partial(self._done, asked, operation, given)))
+            return await self._reading.run(partial(self._done, asked, operation, given))
+        body = await body_of(request)
+        if body and not _is_json(request):
+            return _not_json()
+        given = from_body(operation.takes, _object(body), CHATS if operation.chats else ())
+        key = key_of_headers(request.headers.getlist(HEADER))
+        work = partial(self._done, asked, operation, given)
+        if key is not None:
+            work = partial(self._keys.once, asked.principal.actor, key, digest_of(request.url.path, body), work)
+        return await self._acting.run(work)
 
-    def _done(self, asked: Asked, operation: Operation, given: dict[str, Any]) -> Any:
+    def _done(self, asked: Asked, operation: Operation, given: dict[str, Any]) -> Response:
         """Do it, and return the answer; secrets are taken out for whoever is not the operator of this machine."""
-        if not operation.of_all:
-            asked.check(operation.word, operation.role, given.get("name"))
-        answer = operation.run(asked, given)
-        return answer if asked.principal.is_operator else self._redactor.redact_all(answer)
+        try:
+            if not operation.of_all:
+                asked.check(operation.word, operation.role, given.get("name"))
+            answer = operation.run(asked, given)
+        except CoreError as error:
+            return self._problem(error)
+        return told(answer if asked.principal.is_operator else self._redactor.redact_all(answer))
 
     async def _stream(self, request: Request, operation: Operation) -> Response:
         asked = Asked(self._facts, principal_of(request.scope))

@@ -1,9 +1,11 @@
 """The HTTP host: one worker of the service that listens, serves, and ends in time. It also keeps the token.
 
-If the port is taken, sessions are not affected: the service goes on, and `status` shows the reason. There is also a
-Unix socket in the state folder, where no other user can listen, so a client that asks there gives its token to us
-alone. The token is the operator's (a variable), or one that is made once and kept.
+It listens at a Unix socket in the state folder, where no other user can listen, so a client that asks there gives its
+token to us alone; and at a TCP port, if the operator configures one. If the port is taken, the service goes on with its
+socket, and `status` shows the reason. The token is the operator's (a variable), or one that is made once and kept.
 """
+
+from __future__ import annotations
 
 import errno
 import logging
@@ -12,14 +14,18 @@ import select
 import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.base.errors import CoreError, StoreBroken
 from core.base.files import read_token, remove_file, write_private
-from core.config.settings import ServiceSettings
 from core.http.facts import HTTP_ROW, Facts, bracketed, is_loopback
 from core.process.control import listening
 from core.process.presence import user_name
+
+if TYPE_CHECKING:
+    from core.http.guard import Authenticator
 
 _BYTES = 32
 
@@ -54,44 +60,69 @@ class CannotListen(CoreError):
 
     code = "cannot_listen"
 
-    def __init__(self, settings: ServiceSettings, reason: str) -> None:
+    def __init__(self, host: str, port: int, reason: str) -> None:
         super().__init__(
-            f"HTTP cannot be served on {bracketed(settings.host)}:{settings.port}: {reason}",
+            f"HTTP cannot be served on {bracketed(host)}:{port}: {reason}",
             "set service.port to another port (0: a free one) or service.host to an address of this machine, "
             "then restart the service",
         )
 
 
 class HttpHost:
-    """Serves the application until told to stop. `tell` takes the row of `status`: name, running, detail."""
+    """Serves the application until told to stop.
 
-    def __init__(self, facts: Facts, tell: Tell) -> None:
+    `tell` takes the row of `status`: name, running, detail. `others` gives the ways besides the token by which requests
+    show who asks; it is called once somebody asks, since they may need the web framework.
+    """
+
+    def __init__(self, facts: Facts, tell: Tell, others: Callable[[], Sequence[Authenticator]] = lambda: ()) -> None:
         self._facts = facts
         self._tell = tell
+        self._others = others
         self._settings = facts.system.settings.service
 
     def run(self, stopping: threading.Event) -> None:
         """Listen and serve; where that cannot be, say so and wait for the end."""
         try:
-            listener = listen(self._settings)
-            with listener:
-                self._serve(listener, stopping)
-        except (CannotListen, StoreBroken) as error:
+            self._serve(stopping)
+        except StoreBroken as error:
             self._tell(HTTP_ROW, False, str(error))
             stopping.wait()
 
-    def _serve(self, listener: socket.socket, stopping: threading.Event) -> None:
-        paths, port = self._facts.system.paths, int(listener.getsockname()[1])
-        url = url_of(self._settings.host, port)
+    def _serve(self, stopping: threading.Event) -> None:
+        paths = self._facts.system.paths
         token = api_token(paths.api_token, self._settings.token_env, self._facts.system.environ)
         remove_file(paths.local / "http.json")  # named the port of a service that may have been killed long ago
         try:
-            with listening(paths.http_socket) as own:
-                self._tell(HTTP_ROW, True, url if is_loopback(self._settings.host) else f"{url}: {_EXPOSED}")
-                if _asked((listener, own), stopping):
-                    _run_server(self._facts, [listener, own], self._settings.host, port, token, stopping)
+            with ExitStack() as held:
+                listeners = [held.enter_context(listening(paths.http_socket))]
+                listener, told = self._port()
+                if listener is not None:
+                    listeners.append(held.enter_context(listener))
+                self._tell(HTTP_ROW, *told)
+                if _asked(listeners, stopping):
+                    port = int(listener.getsockname()[1]) if listener is not None else None
+                    _run_server(self._facts, listeners, self._settings.host, port, token, self._others(), stopping)
         finally:
             remove_file(paths.http_socket)
+
+    def _port(self) -> tuple[socket.socket | None, tuple[bool, str]]:
+        """Return what listens at the configured port, None without one, and the row's `running` and detail.
+
+        Raises OSError where the machine has no place for one more socket.
+        """
+        settings, hooks = self._settings, self._facts.hooks
+        if settings.port is None:
+            if hooks:
+                lacks = f"{', '.join(hooks)} sends its requests to service.port, which is not set; set it, and restart"
+                return None, (False, f"{lacks} the service")
+            return None, (True, str(self._facts.system.paths.http_socket))
+        try:
+            listener = listen(settings.host, settings.port)
+        except CannotListen as error:
+            return None, (False, str(error))
+        url = url_of(settings.host, int(listener.getsockname()[1]))
+        return listener, (True, url if is_loopback(settings.host) else f"{url}: {_EXPOSED}")
 
 
 def _asked(listeners: Sequence[socket.socket], stopping: threading.Event) -> bool:
@@ -109,7 +140,13 @@ def _asked(listeners: Sequence[socket.socket], stopping: threading.Event) -> boo
 
 
 def _run_server(
-    facts: Facts, listeners: list[socket.socket], host: str, port: int, token: str, stopping: threading.Event
+    facts: Facts,
+    listeners: list[socket.socket],
+    host: str,
+    port: int | None,
+    token: str,
+    others: Sequence[Authenticator],
+    stopping: threading.Event,
 ) -> None:
     import uvicorn
 
@@ -122,7 +159,7 @@ def _run_server(
         async def on_tick(self, counter: int) -> bool:
             return stopping.is_set() or await super().on_tick(counter)
 
-    authenticators = (TokenAuthenticator(token, f"http:{user_name()}"),)
+    authenticators = (TokenAuthenticator(token, f"http:{user_name()}"), *others)
     config = uvicorn.Config(
         build_app(facts, host=host, port=port, authenticators=authenticators, stopping=stopping),
         http=BoundedProtocol,
@@ -140,26 +177,26 @@ def _run_server(
     Server(config).run(sockets=listeners)
 
 
-def listen(settings: ServiceSettings) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; of several addresses of a name the first IPv4 one.
 
     Raises CannotListen for an address that cannot be had, OSError where the machine has no place for one more socket.
     """
     try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = sorted(found, key=lambda entry: entry[0] != socket.AF_INET)[0]
         listener = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:  # UnicodeError: a name that no resolver can be asked for
         if isinstance(error, OSError) and error.errno in _PASSING:
             raise
-        raise CannotListen(settings, _reason(error)) from error
+        raise CannotListen(host, port, _reason(error)) from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # the port of a service that has just ended
         listener.bind(address)
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        raise CannotListen(settings, _reason(error)) from error
+        raise CannotListen(host, port, _reason(error)) from error
     return listener
 
 

@@ -84,7 +84,19 @@ def _takes(one: Operation) -> Json:
     required = [key_of(argument) for argument in one.takes if argument.required]
     if required:
         body["required"] = required
-    return {"requestBody": {"required": bool(required), "content": {"application/json": {"schema": body}}}}
+    return {
+        "parameters": [_KEY],
+        "requestBody": {"required": bool(required), "content": {"application/json": {"schema": body}}},
+    }
+
+
+_KEY: Json = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "The request is done once under its key, and answered the same for a day. Another request under the "
+    "key: 422.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+}
 
 
 _OF_STREAMS = [

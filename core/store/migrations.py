@@ -477,6 +477,19 @@ MIGRATIONS: tuple[tuple[Part, ...], ...] = (
     ),
     (_silences_into_codes,),
     ("CREATE TABLE workings (uid TEXT PRIMARY KEY, instance TEXT NOT NULL, told TEXT NOT NULL)",),
+    (
+        """
+        CREATE TABLE answered (
+            who TEXT NOT NULL,
+            key TEXT NOT NULL,
+            digest TEXT NOT NULL,
+            begun_at TEXT NOT NULL,
+            status INTEGER,
+            body BLOB NOT NULL DEFAULT x'',
+            PRIMARY KEY (who, key)
+        ) WITHOUT ROWID
+        """,
+    ),
 )
 
 

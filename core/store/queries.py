@@ -310,6 +310,14 @@ HEAR = "INSERT INTO requests_heard (channel_kind, mark, until) VALUES (?, ?, ?) 
 UNHEAR = "DELETE FROM requests_heard WHERE channel_kind = ? AND mark = ?"
 FORGET_HEARD = "DELETE FROM requests_heard WHERE until < ?"
 
+# ---------------------------------------------------------------- answers to requests under a key
+
+FORGET_ANSWERED = "DELETE FROM answered WHERE begun_at < ?"
+BEGIN_ANSWERED = "INSERT INTO answered (who, key, digest, begun_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+ANSWERED = "SELECT digest, status, body FROM answered WHERE who = ? AND key = ?"
+KEEP_ANSWERED = "UPDATE answered SET status = ?, body = ? WHERE who = ? AND key = ?"
+RELEASE_ANSWERED = "DELETE FROM answered WHERE who = ? AND key = ?"
+
 # ---------------------------------------------------------------- what the supervisor remembers
 
 END = "SELECT * FROM ends WHERE instance = ?"
@@ -548,6 +556,7 @@ DROP_COUNTED = (
     "DELETE FROM spoken WHERE rowid IN (SELECT rowid FROM spoken WHERE at < ? LIMIT ?)",
     "DELETE FROM ended_turns WHERE (instance, turn) IN (SELECT instance, turn FROM ended_turns WHERE at < ? LIMIT ?)",
     "DELETE FROM restarts WHERE rowid IN (SELECT rowid FROM restarts WHERE at < ? LIMIT ?)",
+    "DELETE FROM answered WHERE (who, key) IN (SELECT who, key FROM answered WHERE begun_at < ? LIMIT ?)",
 )
 DROP_REFUSED = """
     DELETE FROM refused_replies WHERE key IN (

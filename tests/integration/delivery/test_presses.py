@@ -2,7 +2,6 @@
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from core.chat.presses import Presses
-from core.clients.askclient import NONCE
 from core.delivery.permission_requests import Requests
 from core.lifecycle.start import start_standing
 from core.model.asking import Button, Press, Request, Role
@@ -19,6 +17,7 @@ from core.model.posts import NewPost, OutboundKind, PostState
 from core.model.session import Binding
 from core.process.control import Peer
 from core.session.system import System
+from tests.support.hook import Hook, key_of
 from tests.support.talking import record_of, talking
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, World, events, recorded
@@ -30,41 +29,6 @@ ROLES = {"U1": {Role.MEMBER, Role.APPROVER}, "U2": {Role.MEMBER}, "T9:U9": {Role
 def has_role(author: str, role: Role) -> bool:
     """Return whether a person has a role: U1 approves, U2 only steers."""
     return role in ROLES.get(author, set())
-
-
-class Hook:
-    """A client that waits for an answer, as a hook does."""
-
-    def __init__(self, requests: Requests, instance: str, key: str, **changes: Any) -> None:
-        self.ours, theirs = socket.socketpair()
-        line = {"op": "request", "instance": instance, "key": key, "tool": "Bash", "input": {"command": "date"}}
-        line |= changes
-        self._thread = threading.Thread(target=self._talk, args=(requests, line, theirs))
-        self._thread.start()
-
-    @staticmethod
-    def _talk(requests: Requests, line: dict[str, Any], theirs: socket.socket) -> None:
-        with theirs:
-            requests.talk(line, Peer(theirs))
-
-    def lines(self) -> list[dict[str, Any]]:
-        """Return all that it was told, once the service has hung up."""
-        self._thread.join(20)
-        self.ours.settimeout(20)
-        with self.ours, self.ours.makefile("rb") as stream:
-            return [json.loads(line) for line in stream]
-
-    def wait_until_shown(self) -> None:
-        """Wait for the service's first word: from then on the hook is one of those that wait."""
-        self.ours.settimeout(20)
-        self.ours.recv(1, socket.MSG_PEEK)
-        self.ours.settimeout(None)
-
-    def hang_up(self) -> None:
-        """End as a hook does that its harness has ended."""
-        self.ours.shutdown(socket.SHUT_RDWR)
-        self._thread.join(20)
-        self.ours.close()
 
 
 @pytest.fixture
@@ -114,11 +78,6 @@ def sent(system: System, request: Request) -> None:
     row = system.outbox.get(f"p-{request.id}")
     assert row is not None
     system.outbox.advance(system.outbox.advance(row, PostState.SENDING), PostState.SENT, ts=TS)
-
-
-def key_of(system: System, name: str = "k-1") -> str:
-    """Return the key of a hook's request: its name, and what its instance alone knows."""
-    return f"{name}.{(system.paths.session(record_of(system)[0]) / NONCE).read_text().strip()}"
 
 
 def pressed(system: System, **changes: Any) -> IncomingPress:

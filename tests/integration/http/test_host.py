@@ -213,21 +213,46 @@ def _text(file: Path) -> str:
 
 
 def test_a_port_that_is_taken_stops_no_session(alone: Product) -> None:
-    """The service goes on, and status names the port and the remedy."""
+    """The service goes on with its socket, and status names the port and the remedy."""
     with socket.create_server((LOCAL, 0)) as taken:
         port = taken.getsockname()[1]
         alone.configure(service={"port": port})
         service = alone.serve().wait_swept()
         wait_until(lambda: "service.port" in str(http_row(alone)["detail"]), "the trouble is told")
         row, status = http_row(alone), alone.cli("status", "--json")
+        answered = over_socket(alone, "/health")
 
         code = service.stop()
 
     assert row["running"] is False
     assert f"{LOCAL}:{port}" in str(row["detail"])
+    assert answered.endswith("200")
     assert status.code == 1
     assert [session["live"] for session in status.json["standingSessions"]] == ["live"]
     assert code == 0
+
+
+def test_without_a_port_there_is_only_the_socket(alone: Product) -> None:
+    """No TCP connection can be made; status shows the socket, and all of it answers there."""
+    alone.configure(service={})
+    service = alone.serve().wait_swept()
+    token = f"Authorization: Bearer {alone.paths.api_token.read_text().strip()}"
+
+    row = http_row(alone)
+
+    assert (row["running"], row["detail"]) == (True, str(alone.paths.http_socket))
+    assert over_socket(alone, "/health").endswith("200")
+    assert over_socket(alone, "/api/v1/status", token).endswith("200")
+    assert over_socket(alone, "/api/v1/status", token, "Host: 127.0.0.1").endswith("403")
+    assert _listening(service.pid) == []
+
+
+def _listening(pid: int) -> list[str]:
+    """Return the TCP addresses at which a process listens."""
+    import psutil
+
+    found = psutil.Process(pid).net_connections("tcp")
+    return [str(one.laddr) for one in found if one.status == psutil.CONN_LISTEN]
 
 
 def test_a_token_that_others_may_read_is_not_served_with(alone: Product) -> None:
@@ -261,7 +286,7 @@ def test_what_the_service_imports_holds_no_web_framework() -> None:
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
 
-    assert {"fastapi", "starlette", "uvicorn", "prometheus_client"}.isdisjoint(done.stdout.split())
+    assert {"starlette", "h11", "uvicorn", "prometheus_client"}.isdisjoint(done.stdout.split())
 
 
 def test_a_service_that_nobody_asked_ends_in_time(alone: Product, web: Web) -> None:

@@ -140,6 +140,7 @@ def test_where_one_comes_too_many_the_oldest_goes(port: int, monkeypatch: pytest
     """So that nobody keeps others out by being there first."""
     monkeypatch.setattr(app, "SECONDS", PATIENCE)
     monkeypatch.setattr(app, "STRANGERS", 5)
+    monkeypatch.setattr(app, "BURST_SECONDS", 0.0)
     with ExitStack() as held:
         crowd = [held.enter_context(opened(port)) for _ in range(5)]
         assert ask(port, body=b"me too") == b"me too"
@@ -149,6 +150,40 @@ def test_where_one_comes_too_many_the_oldest_goes(port: int, monkeypatch: pytest
         crowd[-1].settimeout(0)
         with pytest.raises(BlockingIOError):
             crowd[-1].recv(1)
+
+
+def test_many_who_come_at_once_are_all_answered(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can show a token before the first request is read."""
+    monkeypatch.setattr(app, "SECONDS", PATIENCE)
+    monkeypatch.setattr(app, "BURST_SECONDS", PATIENCE)
+    monkeypatch.setattr(app, "STRANGERS", 5)
+    with ExitStack() as held:
+        crowd = [held.enter_context(opened(port)) for _ in range(30)]
+        for connection in crowd:
+            connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi")
+        answers = [connection.recv(4096) for connection in crowd]
+
+    assert [answer[:15] for answer in answers] == [b"HTTP/1.1 200 OK"] * 30
+
+
+def test_whoever_has_shown_a_token_is_no_stranger_between_two_requests(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strangers push out one another, and not the connection of a client that rests."""
+    monkeypatch.setattr(app, "BURST_SECONDS", 0.0)
+    monkeypatch.setattr(app, "STRANGERS", 2)
+    GO.set()
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    client.request("POST", "/trusted", b"one")
+    first = client.getresponse().read()
+    with ExitStack() as held:
+        crowd = [held.enter_context(opened(port)) for _ in range(6)]
+        assert is_over(crowd[0])
+        client.request("POST", "/trusted", b"two")
+        second = client.getresponse().read()
+    client.close()
+
+    assert (first, second) == (b"one", b"two")
 
 
 def test_what_nobody_reads_is_not_kept(port: int) -> None:
