@@ -23,7 +23,7 @@ from core.lifecycle.look import screen
 from core.lifecycle.start import start_standing
 from core.model.asking import Button, Press, Role
 from core.model.channel import IncomingPress, PrivateAnswer
-from core.model.message import WAITING, InboxRow, MessageState, NewMessage
+from core.model.message import WAITING, InboxRow, MessageState, sent_again
 from core.model.posts import NewPost, OutboundKind, OutboxRow
 from core.model.reasons import Remedy
 from core.model.session import Outcome
@@ -224,18 +224,7 @@ class Presses:
         if record is None or record.uid != message.uid:
             raise UnknownMessage(message.id)
         now = self._system.clock.now()
-        again = NewMessage(
-            **{
-                **message.__dict__,
-                "id": new_message_id(),
-                "key": f"again:{message.id}",
-                "again_of": message.id,
-                "generation": record.generation,
-                "marker": new_marker(),
-                "order_us": int(now.timestamp() * 1_000_000),
-                "created_at": now,
-            }
-        )
+        again = sent_again(message, record.generation, new_marker(), new_message_id(), now)
         limit = self._system.settings.limits.queued_per_session
         if is_full(self._system.inbox, again, limit):
             raise Refused(full(limit).text, text(Remedy.SEND_AGAIN_THEN))

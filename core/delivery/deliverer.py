@@ -60,6 +60,9 @@ _LOCK_SECONDS = 0.05  #: whoever holds it works on the session; the others are n
 _REDRAWN = timedelta(seconds=0.5)  #: tmux tells a program of a new size after a quarter of a second
 _LOCK_RETRY = timedelta(milliseconds=200)
 _TAKE_BACK_RETRY = timedelta(seconds=1)
+_UNKNOWN_POLL = timedelta(seconds=1)
+_STILL_LOOKED_FOR = timedelta(minutes=1)  #: what became unknown; later evidence is found where it is read anyway
+_LOOK_BACK = 10  #: of a session's unknown messages
 _NOT_TAKEN = timedelta(seconds=3)  #: of a harness that is idle: it writes its record before it answers
 Answering = Callable[[Sequence[InboxRow]], InboxRow | None]
 Outcome = datetime | CoreError | None  #: when the next step is due, None: nothing is to be delivered; or what failed
@@ -242,13 +245,15 @@ class Deliverer:
         One that it slips into a running turn fires no hook (Claude Code 2.1.197): only the conversation tells of it.
         """
         self._followed_at[uid] = self._now()
-        rows = self._accepted(uid)
-        record = self._record(rows[0]) if rows else None
+        rows, fresh = self._accepted(uid), self._lately_unknown(uid)
+        record = self._record((*rows, *fresh)[0]) if rows or fresh else None
         if record is not None:
             unread = self._unread(record)
             rows = [row for row in self._accepted(uid) if row.instance == record.instance_id]
             if rows:
                 return self._followed_on(record, rows, unread)
+            if unread is None and any(row.instance == record.instance_id for row in self._lately_unknown(uid)):
+                return self._now() + _UNKNOWN_POLL
         self._transcripts.forget(uid)
         self.followed.discard(uid)
         return None
@@ -270,6 +275,11 @@ class Deliverer:
 
     def _accepted(self, uid: str) -> list[InboxRow]:
         return list(self._system.inbox.with_states(uid, {MessageState.ACCEPTED}))
+
+    def _lately_unknown(self, uid: str) -> list[InboxRow]:
+        """Return what nobody could tell of a moment ago: a slow program's record may tell a moment later."""
+        now, rows = self._now(), self._system.inbox.with_states(uid, {MessageState.UNKNOWN}, _LOOK_BACK)
+        return [row for row in rows if row.attempt > 0 and row.updated_at <= now < row.updated_at + _STILL_LOOKED_FOR]
 
     def _followed_on(self, record: SessionRecord, rows: list[InboxRow], unread: Because | None) -> datetime:
         """See to what the live harness has and no turn has taken, and return when to look again.

@@ -111,30 +111,6 @@ def _by_psutil(pid: int) -> list[int]:
         return []
 
 
-def is_running(pid: int, began: str = "") -> bool:
-    """Return whether the process lives, and is the one that began then: a pid is given to another one later.
-
-    `began`: its start as /proc/PID/stat counts it (field 22 of proc_pid_stat(5)); "": not told. Without /proc the pid
-    alone is asked for.
-    """
-    try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            fields = file.readall().rpartition(b")")[2].split()  # from the third on: a program's name may hold blanks
-    except (FileNotFoundError, ProcessLookupError):
-        return not os.path.exists("/proc/self/stat") and _answers(pid)
-    return fields[0] not in (b"Z", b"X") and began in ("", fields[19].decode())
-
-
-def _answers(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 def text_of(mapping: Mapping[str, Any], key: str) -> str:
     """Return a text value, or "" where there is none or it is something else."""
     value = mapping.get(key)

@@ -42,6 +42,7 @@ from core.tmux.runner import Runner
 
 _LOG = logging.getLogger(__name__)
 _LOCK_MARGIN_SECONDS = 10.0
+_START_MARGIN = timedelta(seconds=30)  #: what a start takes beside its own deadlines
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,12 @@ def lock_seconds(settings: Settings) -> float:
 def spawn_time(settings: Settings) -> timedelta:
     """Return for how long a spawn may still make a pane: tmux's deadline, and the second that it rounds off."""
     return timedelta(seconds=settings.routing.tmux.command_timeout_seconds + 1)
+
+
+def start_takes(settings: Settings) -> timedelta:
+    """Return what a start takes at most: whoever has not settled it by then has given it up."""
+    tmux = settings.routing.tmux
+    return timedelta(seconds=tmux.start_timeout_seconds + 4 * tmux.command_timeout_seconds) + _START_MARGIN
 
 
 def write_record(records: Records, bindings: Bindings, activities: Activities, record: SessionRecord) -> SessionRecord:

@@ -6,15 +6,15 @@ resume clears the mark, and what waited goes in, in order. restart ends the harn
 same conversation; the queue, the generation and a pause are kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from core.base.clock import Clock, Deadline
-from core.base.errors import CoreError, InvalidValue, NotRunning, Refused, TmuxMissing, TmuxSilent
+from core.base.errors import CoreError, InvalidValue, NotRunning, Refused, StoreBroken, TmuxMissing, TmuxSilent
 from core.base.failpoints import Failpoint, failpoint
-from core.base.names import target_for
+from core.base.names import new_marker, new_message_id, target_for
 from core.base.text import reason_of
-from core.base.values import replace
+from core.base.values import dataclass, replace
 from core.delivery.deliverer import Deliverer, is_soon
 from core.delivery.evidence import give_back
 from core.delivery.harness_queue import Left, held_by_harness, read_on, take_back, take_back_behind
@@ -26,8 +26,10 @@ from core.lifecycle.recover import finish_stop
 from core.lifecycle.spawn import StartOrder
 from core.lifecycle.start import refuse_foreign, start_each
 from core.model.delivering import PASSING, awaits_confirmation
+from core.model.framing import takes
 from core.model.gate import HoldState, hold_state
-from core.model.message import IN_FLIGHT, InboxRow, MessageState
+from core.model.harness import TurnSeen
+from core.model.message import IN_FLIGHT, MESSAGES, InboxRow, MessageState, sent_again
 from core.model.reasons import Because, Reason, Remedy
 from core.model.rows import Answer
 from core.model.session import Hold, HoldKind, Live, Outcome, Phase, SessionEvent, SessionRecord
@@ -35,7 +37,7 @@ from core.model.texts import text
 from core.process.presence import running_service
 from core.session.folder import clear_hold_file, set_hold_file
 from core.session.notes import note_for
-from core.session.sessions import Known, definition_of
+from core.session.sessions import Known, activity_of, definition_of
 from core.session.system import System
 from core.store.inbox import Inbox
 from core.tmux.runner import Runner
@@ -44,6 +46,9 @@ SOFT, HARD = "soft", "hard"
 _BEGINS_WITHIN = timedelta(seconds=10)  #: from the Enter of a message to its turn: 0.1 s, on a busy machine more
 _ARRIVES_SECONDS = 3.0  #: for a turn that such a message may begin
 _POLL_SECONDS = 0.05
+_NEXT_SECONDS = 2.0  #: from the end of a turn to the one that its own queue begins: 0.1 s, on a busy machine more
+_LOOK_BACK = 50  #: messages whose fate is not known
+_DOUBTFUL = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN}
 
 
 def pause_standing(system: System, name: str, actor: str, reason: str = "", *, hard: bool = False) -> Answer:
@@ -62,12 +67,14 @@ def pause_standing(system: System, name: str, actor: str, reason: str = "", *, h
             if hard:
                 interruptible(system.settings, system.harnesses, record)
             _mark(system, record, actor, reason_of(reason), HARD if hard else SOFT)
+            if _in_doubt(system, record):
+                read_on(system, record)  # its own queue may hold what nobody knows the fate of
             left = _take_back(system, record)
-            held = held_by_harness(system.inbox, record) if left.count else ()
+            doubtful = _in_doubt(system, record)
             pressed = _press(system, record, actor) if hard else None
             if isinstance(pressed, Pressed) and pressed.dialog and left.count:
                 left = take_back_behind(system, record, pressed.pane)
-        told = _told(system, record, pressed, left, held, actor)
+        told = _told(system, record, pressed, left, doubtful, actor)
     except (Refused, LookupError, InvalidValue):
         raise
     except CoreError as error:
@@ -128,6 +135,19 @@ def _press(system: System, record: SessionRecord, actor: str) -> Pressed | VerbR
         take_reports(system.paths, system.ingest, record)
 
 
+def _in_doubt(system: System, record: SessionRecord) -> tuple[InboxRow, ...]:
+    """Return what the live instance may have in its own queue: no turn is known to have taken it.
+
+    Such a queue is empty as a turn begins, so that what is unknown since before that is not in it.
+    """
+    rows, activity = system.inbox.with_states(record.uid, _DOUBTFUL, _LOOK_BACK), activity_of(system.activities, record)
+    began = activity.turn_started_at if activity is not None else None
+    found = (row for row in rows if row.instance == record.instance_id and row.attempt > 0 and not row.final)
+    return tuple(
+        row for row in found if row.state is not MessageState.UNKNOWN or began is None or row.updated_at >= began
+    )
+
+
 def _is_on_its_way(inbox: Inbox, record: SessionRecord, now: datetime) -> bool:
     """Return whether the Enter of a message was written a moment ago, and nothing tells yet what became of it."""
     return any(
@@ -144,22 +164,22 @@ def _told(
     record: SessionRecord,
     pressed: Pressed | VerbResult | None,
     left: Left,
-    held: Sequence[InboxRow],
+    doubtful: Sequence[InboxRow],
     actor: str,
 ) -> VerbResult:
-    """Return what is answered. `held`: what the harness's own queue held as the key was pressed that ends the turn."""
+    """Return what is answered. `doubtful`: what the harness's own queue may have held as the key was pressed."""
     told = settle(system, pressed, actor) if isinstance(pressed, Pressed) else pressed or VerbResult(Outcome.PAUSED, "")
-    cut_off: Sequence[InboxRow] = ()
-    if isinstance(pressed, Pressed) and held:
+    fate = _CutOff()
+    if isinstance(pressed, Pressed) and doubtful and told.outcome is Outcome.INTERRUPTED:
         ended = _end_next(system, record, actor)
         told = ended or told
-        cut_off = _tell_cut_off(system, held) if ended is not None else ()
+        fate = _see_to_cut_off(system, record, pressed, doubtful) if ended is not None else fate
     if told.outcome not in (Outcome.INTERRUPTED, Outcome.PAUSED):
         return VerbResult(Outcome.UNCONFIRMED, f"it is paused, but {told.detail}")
-    if cut_off:
+    if fate.told:
         return VerbResult(
             Outcome.UNCONFIRMED,
-            f"it is paused, but {_messages(len(cut_off))} of its program's own queue had begun a turn by then, which "
+            f"it is paused, but {_messages(fate.told)} of its program's own queue had begun a turn by then, which "
             "was cut off; who sent it is told in the thread",
         )
     left = left if not left.count else Left(len(held_by_harness(system.inbox, record)), left.why)
@@ -169,6 +189,9 @@ def _told(
             f"it is paused, but its harness has {_messages(left.count)} in a queue of its own, which begins another "
             f"turn once this one is over, and which could not be taken back: {left.why}",
         )
+    if fate.kept:
+        again = f"{_messages(fate.kept)} of its program's own queue had begun another one, which was cut off before it "
+        return VerbResult(Outcome.PAUSED, f"{told.detail}; {again}answered: it waits again, and goes in at the resume")
     return VerbResult(Outcome.PAUSED, told.detail)
 
 
@@ -176,35 +199,87 @@ def _messages(count: int) -> str:
     return "1 message" if count == 1 else f"{count} messages"
 
 
+@dataclass(frozen=True)
+class _CutOff:
+    """What was done for the messages of a turn that was cut off: how many wait again, and of how many that is told."""
+
+    kept: int = 0
+    told: int = 0
+
+
 def _end_next(system: System, record: SessionRecord, actor: str) -> VerbResult | None:
-    """End the turn that the harness's own queue began as ours was ended; None where none did.
+    """End what the harness's own queue begins as the turn is ended; None where nothing began.
 
-    No hook tells of it: its record is read before, so that the turn is known, and after.
+    No hook tells of it: its record is read on, and its second source asked, for as long as such a turn takes to begin.
     """
-    read_on(system, record)
-    try:
-        with lock(system.settings, system.locks, record.name, "pause"):
-            pressed = press(system, running_record(system.settings, system.records, record.name, "paused"), actor)
+    told, deadline = None, Deadline(system.clock, _NEXT_SECONDS)
+    while True:
+        read_on(system, record)
+        try:
+            with lock(system.settings, system.locks, record.name, "pause"):
+                pressed = press(system, running_record(system.settings, system.records, record.name, "paused"), actor)
             told = settle(system, pressed, actor)
-    except (NoTurn, NotRunning):
-        return None
-    read_on(system, record)
-    take_down(system, pressed)
-    return told
+            read_on(system, record)
+            take_down(system, pressed)
+        except NotRunning:
+            return told
+        except NoTurn:
+            if deadline.passed() or not _in_doubt(system, record):
+                return told
+            system.clock.pause(_POLL_SECONDS)
+        if deadline.passed():
+            return told
 
 
-def _tell_cut_off(system: System, held: Sequence[InboxRow]) -> Sequence[InboxRow]:
-    """Tell the senders of those that the turn took which was cut off as it began, and return them."""
-    latest = (system.inbox.get(row.message.id) for row in held)
-    taken = [row for row in latest if row is not None and row.state is MessageState.CONFIRMED]
+def _see_to_cut_off(system: System, record: SessionRecord, pressed: Pressed, doubtful: Sequence[InboxRow]) -> _CutOff:
+    """Let what a turn took which was cut off before it answered wait again; of what had been answered in part, or of
+    which that cannot be known, the senders are told.
+
+    `pressed`: the key that ended the turn before it. What that turn had taken was meant by it.
+    """
+    system.clock.pause(pressed.harness.traits.flush)  # what it wrote last is read, too
+    deadline = Deadline(system.clock, _NEXT_SECONDS)
+    while _in_doubt(system, record) and not deadline.passed():
+        read_on(system, record)
+        system.clock.pause(_POLL_SECONDS)
+    taken = [row for row in _latest(system.inbox, doubtful) if row.state is MessageState.CONFIRMED]
+    if not taken:
+        return _CutOff()
+    turns = _turns_since(pressed)
+    unanswered = [turn for turn in turns or () if not turn.answered]
+    kept, told = 0, 0
     why, remedy = Because(Reason.CUT_OFF_BY, {"what": "the pause"}), text(Remedy.SEND_AGAIN)
-    with system.database.transaction(durable=False):
-        notes = (note_for(system, row, MessageState.CONFIRMED, why, remedy) for row in taken)
-        for note in notes:
-            if note is not None:  # the next one joins it
-                system.outbox.add([note])
+    with system.database.transaction(durable=True):
+        for row in taken:
+            if _is_of(unanswered, row) and row.message.kind in MESSAGES and row.message.text:
+                now = system.clock.now()
+                again = sent_again(row.message, record.generation, new_marker(), new_message_id(), now)
+                first = replace(again, order_us=row.message.order_us)  # before what was sent after it
+                kept += sum(system.inbox.add([first]))
+            elif row.queued_at is not None or _is_of(turns or (), row):
+                told += 1
+                note = note_for(system, row, MessageState.CONFIRMED, why, remedy)
+                if note is not None:  # the next one joins it
+                    system.outbox.add([note])
     system.notify()
-    return taken
+    return _CutOff(kept, told)
+
+
+def _latest(inbox: Inbox, rows: Iterable[InboxRow]) -> Iterator[InboxRow]:
+    return (latest for row in rows if (latest := inbox.get(row.message.id)) is not None)
+
+
+def _turns_since(pressed: Pressed) -> Sequence[TurnSeen] | None:
+    """Return the turns that have begun since the key, by the conversation's record; None where nobody can tell."""
+    try:
+        record = pressed.harness.turns(pressed.context, pressed.at)
+        return record.new_turns() if record is not None else None
+    except StoreBroken:
+        return None
+
+
+def _is_of(turns: Iterable[TurnSeen], row: InboxRow) -> bool:
+    return any(takes(prompt, row.message) for turn in turns for prompt in turn.prompts)
 
 
 _DRAIN_SECONDS = 30.0

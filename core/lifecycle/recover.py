@@ -27,7 +27,7 @@ from core.delivery.hearing import notice_reading, state_at_start
 from core.delivery.saying import cancel_queue
 from core.harness.catalogue import Harnesses
 from core.lifecycle.announce import announce_start, announce_stop
-from core.lifecycle.common import Tmux, refuse_held_name, spawn_time, take_reports, together, write_record
+from core.lifecycle.common import Tmux, refuse_held_name, spawn_time, start_takes, take_reports, together, write_record
 from core.lifecycle.ending import Doomed, Ended, end_all
 from core.lifecycle.exits import tell_on_purpose
 from core.loops.transitions import end_with_session
@@ -47,7 +47,7 @@ from core.model.session import (
     begun_instead,
 )
 from core.session.conversations import came_up, settled_conversation
-from core.session.folder import clear_hold_file, has_hold_file, set_hold_file
+from core.session.folder import clear_hold_file, has_hold_file, has_starter, set_hold_file
 from core.session.launching import drop_token, remove_files
 from core.session.sessions import apart, resolve_record, starts_unasked
 from core.session.system import System
@@ -138,7 +138,8 @@ def recover_all(
     """Finish what each record's phase says was begun, all together.
 
     Return each record by name as it is then, None where the session is gone, or why it stays as it is. Needs their
-    locks. creating: adopt a live pane, else remove the record. starting: adopt by tag, else clear. stopping, deleting:
+    locks. creating: adopt a live pane, else remove the record. starting: adopt by tag, else clear; both but for a live
+    pane whose starter lives. stopping, deleting:
     finish. settled: the file `hold` follows the mark, and nothing runs under a stopped one. Idempotent. Raises
     TmuxSilent while it waits for late panes.
     """
@@ -197,8 +198,20 @@ def _recovered(
         system.events.emit("standing.deleted", name=record.name, actor=actor, reason="finished by reconcile")
         return None
     if survey.live(target_for(record.name), record.instance_id) is Live.LIVE:
+        if is_being_started(system, record):
+            return record
         return adopt(system, record, "it lives: its start was cut short")
     return _cleared(system, record, ended_or_none, actor)
+
+
+def is_being_started(system: System, record: SessionRecord) -> bool:
+    """Return whether somebody waits for the session to come up, who lets its lock go meanwhile, and settles the start.
+
+    That is so while that process lives, for as long as a start takes.
+    """
+    begun = record.started_at or record.created_at
+    late = system.clock.now() - begun > start_takes(system.settings)
+    return record.phase in _COMING_UP and not late and has_starter(system.paths, record.uid)
 
 
 def adopt(system: System, record: SessionRecord, why: str) -> SessionRecord:
@@ -454,6 +467,8 @@ def _act(system: System, entries: Mapping[str, SessionRecord], actor: str, tmux:
         found = after[record.name]
         if isinstance(found, CoreError):
             done[record.name] = _failed(system.events, record, found, actor)
+        elif found is record and record.phase in _COMING_UP:
+            done[record.name] = _left(record, "it is being started", passing=True)
         else:
             done[record.name] = Reconciled(record.name, record.phase, found.phase if found else None)
     return done

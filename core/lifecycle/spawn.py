@@ -24,7 +24,7 @@ from core.model.pane import Pane, Spawn, Survey
 from core.model.reasons import Because, Reason
 from core.model.session import HoldKind, Phase, SessionEvent, SessionRecord, Status
 from core.session.conversations import take_conversation
-from core.session.folder import clear_flags, context_of, set_hold_file
+from core.session.folder import clear_flags, context_of, note_starter, set_hold_file
 from core.session.launching import (
     boot_argument,
     check_cwd,
@@ -194,6 +194,7 @@ def _mark_starting(system: System, before: SessionRecord, known: Known, order: S
         started_at=system.clock.now(),
     )
     with failpoint(Failpoint.START_MARK):
+        note_starter(system.paths, record.uid)
         return write_record(system.records, system.bindings, system.activities, record)
 
 

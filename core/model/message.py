@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from core.base.text import in_lines
-from core.base.values import dataclass
+from core.base.values import dataclass, replace
 
 if TYPE_CHECKING:
     from core.model.reasons import Because, Reason
@@ -108,6 +108,23 @@ class NewMessage:
     again_of: str = ""  #: the id of the message that it sends again
     run: str = ""  #: the id of the loop's run whose tick it is
     task: str = ""  #: the background task of which it is the notice; its harness may tell of that again
+
+
+def sent_again(message: NewMessage, generation: int, marker: str, new_id: str, now: datetime) -> NewMessage:
+    """Return the same text as a message of its own, of the same author. Its key lets it be sent again only once.
+
+    Its marker is another, so that what a record tells of the first one says nothing about it.
+    """
+    return replace(
+        message,
+        id=new_id,
+        key=f"again:{message.id}",
+        again_of=message.id,
+        generation=generation,
+        marker=marker,
+        order_us=int(now.timestamp() * 1_000_000),
+        created_at=now,
+    )
 
 
 @dataclass(frozen=True)

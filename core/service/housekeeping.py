@@ -20,7 +20,7 @@ from core.base.files import broken
 from core.chat.speaking import OUTGOING, attachment_id
 from core.chat.unsent import UNSENT
 from core.harness.base import BAD
-from core.lifecycle.common import Tmux
+from core.lifecycle.common import Tmux, start_takes
 from core.lifecycle.recover import reconcile_some
 from core.model.framing import file_of
 from core.model.message import WAITING
@@ -172,7 +172,6 @@ _LOOK_SECONDS = 5.0
 _AGAIN_SECONDS_finishing = 60.0  #: after an attempt that changed nothing: what stood in its way takes a person
 _UNDER_LOCK = frozenset({Phase.STOPPING, Phase.DELETING})  #: whoever is at work on these holds the session's lock
 _COMING_UP = frozenset({Phase.STARTING, Phase.CREATING})  #: the lock is let go while the harness comes up
-_START_MARGIN = timedelta(seconds=30)  #: what a start takes beside its own deadlines
 
 
 class Reconciler:
@@ -213,8 +212,7 @@ class Reconciler:
         """Return whether nobody is at work on what the record's phase says, or its lock will tell."""
         if record.phase in _UNDER_LOCK:
             return True
-        tmux = self._system.settings.routing.tmux
-        takes = timedelta(seconds=tmux.start_timeout_seconds + 4 * tmux.command_timeout_seconds) + _START_MARGIN
+        takes = start_takes(self._system.settings)
         begun = record.started_at or record.created_at
         return record.phase in _COMING_UP and self._system.clock.now() - begun > takes
 

@@ -7,6 +7,7 @@ to the disk. Every command that lists sessions asks for some of them, so nothing
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from core.base.files import (
     remove_file,
     write_private,
 )
+from core.base.locks import is_running, running_since
 from core.base.names import INSTANCE_VARIABLE
 from core.base.paths import StatePaths
 from core.config.settings import secret_variables
@@ -67,6 +69,26 @@ def save_output(paths: StatePaths, uid: str, text: str) -> None:
     """Keep the last of a screen; a stop of many sessions does not wait for the disk for it. Raises StoreBroken."""
     own_folder(paths.session(uid))
     write_private(output_path(paths, uid), text.encode("utf-8", "replace"), durable=False)
+
+
+STARTER = "starter"  #: in a session's folder: the process that started it last, by its pid and when it began
+
+
+def note_starter(paths: StatePaths, uid: str) -> None:
+    """Note that this process starts the session. Raises StoreBroken."""
+    own_folder(paths.session(uid))
+    told = f"{os.getpid()} {running_since(os.getpid()) or ''}"
+    write_private(paths.of_session(uid, STARTER), told.encode(), durable=False)
+
+
+def has_starter(paths: StatePaths, uid: str) -> bool:
+    """Return whether the process lives that started the session last; what nobody can read names none."""
+    try:
+        with open_plain(paths.of_session(uid, STARTER)) as stream:
+            pid, _, began = stream.read(100).decode("ascii", "replace").partition(" ")
+    except OSError:
+        return False
+    return pid.isdecimal() and is_running(int(pid), began.strip())
 
 
 HOLD, ASKING, TOOL = "hold", "asking", "tool"

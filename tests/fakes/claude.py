@@ -321,8 +321,11 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _answer(prompts: Sequence[str], earlier: Sequence[str], *, boot: bool = False) -> Steps:
-    """Answer what stands in the prompts, whatever is around it."""
+    """Answer what stands in the prompts, whatever is around it; `think N` is answered after N seconds of silence."""
     plain = [prompt.replace(_OPENS, "").replace(_CLOSES, "").strip() for prompt in prompts]
+    thinks = re.search(r"\bthink (\d+)$", plain[-1]) if plain else None
+    if thinks:
+        return _going_on(float(thinks[1]))
     return answer(plain, earlier, boot=boot)
 
 

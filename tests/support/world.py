@@ -35,6 +35,7 @@ from core.model.message import WAITING, Kind, NewMessage
 from core.model.rows import Answer
 from core.model.session import ChatBinding, Definition, HoldKind, Outcome, Phase, Restart, SessionRecord
 from core.service.wiring import build_system
+from core.session.folder import STARTER
 from core.session.system import System
 from tests.support.lines import entries
 from tests.support.tmux import wait_until
@@ -157,6 +158,11 @@ def kill_and_wait(system: System, pid: int) -> None:
     """Kill a pane's program and wait until tmux tells that it is dead."""
     os.kill(pid, 9)
     wait_until(lambda: all(pane.dead for pane in system.runner.survey().panes if pane.pid == pid), "the pane is dead")
+
+
+def starter_ended(system: System, name: str = "scribe") -> None:
+    """Let the process that started the session be gone: another one has its pid by now."""
+    (system.paths.session(recorded(system, name).uid) / STARTER).write_text("1 0")
 
 
 def recorded(system: System, name: str) -> SessionRecord:

@@ -3,18 +3,20 @@
 import os
 import sqlite3
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from core.config.loading import FILE, HEADER
 from core.config.settings import Standing
+from core.lifecycle.common import start_takes
 from core.lifecycle.create import create_standing
 from core.lifecycle.everything import start_all, status_all, stop_all
 from core.lifecycle.exits import plan_for_keep_alive, tell_server_lost
 from core.lifecycle.look import get_standing
 from core.lifecycle.recover import reconcile
 from core.lifecycle.spawn import Opened, StartOrder
-from core.lifecycle.start import begin_each, start_standing
+from core.lifecycle.start import begin_each, finish_all, start_standing
 from core.lifecycle.stop import stop_standing
 from core.lifecycle.supervise import Restarts
 from core.model.activity import ActivityState
@@ -23,7 +25,17 @@ from core.model.session import Definition, Hold, HoldKind, Live, Outcome, Phase,
 from core.session.sessions import restart_due
 from core.session.system import System
 from tests.support.tmux import PrivateTmux, wait_until
-from tests.support.world import ACTOR, World, declaring, definition, events, kill_and_wait, outcomes, recorded
+from tests.support.world import (
+    ACTOR,
+    World,
+    declaring,
+    definition,
+    events,
+    kill_and_wait,
+    outcomes,
+    recorded,
+    starter_ended,
+)
 from tests.unit.store.samples import a_message
 
 
@@ -238,6 +250,7 @@ def test_a_start_that_was_cut_short_is_adopted_as_it_stands(
     assert isinstance(opened, Opened)
     instance = opened.context.instance
     wait_until(lambda: deaf or "READY" in system.runner.screen(instance, 50), "its screen shows that it reads")
+    starter_ended(system)
 
     reconcile(system, ACTOR)
 
@@ -317,7 +330,34 @@ def test_record_of_an_interrupted_start_is_recovered_by_the_sweep(system: System
     """A phase that nobody is at work on is finished before the gate is asked."""
     start_standing(system, "scribe", ACTOR)
     system.records.write(replace(recorded(system, "scribe"), phase=Phase.STARTING))
+    starter_ended(system)
 
     start_all(system, ACTOR)
+
+    assert recorded(system, "scribe").phase is Phase.SETTLED
+
+
+def test_a_session_that_another_process_starts_is_left_to_it(system: System) -> None:
+    """It lets its lock go while the harness comes up, and tells itself how that went."""
+    opened = begin_each(system, {"scribe": StartOrder("cli:bob", "a test")})["scribe"]
+    assert isinstance(opened, Opened)
+
+    [answer] = [row for row in start_all(system, ACTOR).sessions if row.name == "scribe"]
+    meanwhile = recorded(system, "scribe").phase
+    told = finish_all(system, {"scribe": opened})["scribe"]
+
+    assert (answer.outcome, meanwhile) == (Outcome.ALREADY_RUNNING, Phase.STARTING)
+    assert (told.outcome, recorded(system, "scribe").phase) == (Outcome.STARTED, Phase.SETTLED)
+    assert [event["actor"] for event in events(system, "standing.started") if event["name"] == "scribe"] == ["cli:bob"]
+
+
+def test_a_start_that_its_process_has_given_up_is_adopted(system: System) -> None:
+    """It lives, and nothing came of the start for longer than one takes."""
+    opened = begin_each(system, {"scribe": StartOrder(ACTOR, "a test")})["scribe"]
+    assert isinstance(opened, Opened)
+    begun = system.clock.now() - start_takes(system.settings) - timedelta(seconds=1)
+    system.records.write(replace(recorded(system, "scribe"), started_at=begun))
+
+    reconcile(system, ACTOR)
 
     assert recorded(system, "scribe").phase is Phase.SETTLED
