@@ -72,13 +72,13 @@ class Check:
         yield from _skew(header(answer, "date"), self._clock.now())
         yield _scopes(header(answer, "x-oauth-scopes"), self._settings.read.mode)
         if self._settings.channel:
-            yield from self._channel(client, self._settings.channel, "channel")
+            yield from self.of_channel(client, self._settings.channel, "channel")
         for channel in sorted({*self._channels} - {self._settings.channel, ""}):
-            yield from self._channel(client, channel, f"channel {channel}")
+            yield from self.of_channel(client, channel, f"channel {channel}")
         for member in self._settings.everybody():
             yield _member(client, member, own)
 
-    def _channel(self, client: WebClient, channel: str, name: str) -> Iterator[Finding]:
+    def of_channel(self, client: WebClient, channel: str, name: str) -> Iterator[Finding]:
         try:
             answer = _ask("conversations.info", channel, lambda: client.conversations_info(channel=channel))
         except ChannelError as error:

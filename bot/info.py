@@ -5,6 +5,7 @@ from core.config.chats import ChatInfo
 SLACK = ChatInfo(
     title="Slack",
     session="bot.settings:SlackThread",
+    setup="bot.setup:set_up",
     starter="""\
   slack:
     enabled: false

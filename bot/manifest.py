@@ -38,6 +38,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "chat.update": ("chat:write",),
     "conversations.history": ("channels:history", "groups:history"),
     "conversations.info": ("channels:read", "groups:read"),
+    "conversations.list": ("channels:read", "groups:read"),
     "conversations.replies": ("channels:history", "groups:history"),
     "files.completeUploadExternal": ("files:write",),
     "files.getUploadURLExternal": ("files:write",),

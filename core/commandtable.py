@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from core.base.values import dataclass
-from core.config.chats import installed_kinds, title_of
+from core.config.chats import has_setup, installed_kinds, title_of
 from core.model.asking import Role
 from core.model.session import Verb
 
@@ -302,10 +302,17 @@ def _thread_in(kind: str, title: str) -> tuple[Argument, Argument]:
     )
 
 
-def _of_chat(kind: str, title: str) -> tuple[Command, Command]:
+def _of_chat(kind: str, title: str) -> tuple[Command, ...]:
     """Return the commands of a chat's own group."""
     url = Argument("--url", f"With read.mode http: the https address that {title} calls.", shown="URL", default="")
+    setup = Command(
+        f"{kind} setup",
+        "Set it up, from nothing to a first reply. Each step is checked, and what is done already is not asked again. "
+        "Tokens are not shown as you type them; they are kept in a file that only you and the service can read.",
+        Verb.CONFIGURE,
+    )
     return (
+        *((setup,) if has_setup(kind) else ()),
         Command(
             f"{kind} manifest",
             f'Print the app manifest. It goes into {title}\'s "create an app from a manifest".',

@@ -6,11 +6,12 @@ from functools import partial
 import click
 
 from core.base.errors import InvalidValue
-from core.cli import chat, checking, completing, configuring, lifecycle, standing
+from core.cli import chat, checking, completing, configuring, lifecycle, setting_up, standing
 from core.cli.building import Group, Handler, add_commands
 from core.cli.printing import EXIT_USAGE, warn
 from core.cli.session import Session, shared_options
 from core.commandtable import CHATS, COMMANDS
+from core.config.chats import has_setup
 from core.process.logs import log_to_stderr
 
 #: What the command line alone can do, or does in its own way. All else is run by its row.
@@ -43,6 +44,7 @@ HANDLERS: dict[str, Handler] = {
     "config schema": configuring.schema,
     "config init": configuring.init,
     "config path": configuring.path,
+    **{f"{kind} setup": partial(setting_up.setup, kind) for kind in CHATS if has_setup(kind)},
     **{f"{kind} manifest": partial(chat.manifest, kind) for kind in CHATS},
     **{f"{kind} check": partial(chat.check, kind) for kind in CHATS},
 }

@@ -7,6 +7,7 @@ in a test.
 from collections.abc import Mapping
 
 from core.commandtable import CHATS
+from core.config.chats import has_setup
 
 #: The group's words -> what people do with its commands -> which they are, in their order.
 TASKS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -28,6 +29,7 @@ TASKS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "See and make": ("list", "create"),
         "Change": ("pause", "resume", "run", "schedule", "stop"),
     },
+    **{kind: {"Set it up": (*(("setup",) if has_setup(kind) else ()), "check", "manifest")} for kind in CHATS},
     "config": {
         "Write and check": ("init", "check"),
         "Look it up": ("show", "path", "schema"),
@@ -142,6 +144,11 @@ EXAMPLES: Mapping[str, Mapping[str, str]] = {
         "a second one beside it": "the-loop demo --name other",
     },
     **{f"{kind} manifest": {"the app, to paste it there": f"the-loop {kind} manifest"} for kind in CHATS},
+    **{
+        f"{kind} setup": {"from nothing to a first reply": f"the-loop {kind} setup"}
+        for kind in CHATS
+        if has_setup(kind)
+    },
     **{f"{kind} check": {"tokens, scopes, channel, people": f"the-loop {kind} check"} for kind in CHATS},
 }
 

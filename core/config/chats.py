@@ -19,6 +19,7 @@ class ChatInfo:
 
     title: str  #: what people call it, in texts
     session: str = ""  #: `module:attribute` of its block of a session, a `ThreadBlock`; "": the usual one
+    setup: str = ""  #: `module:attribute` of what helps to set it up, a `core.model.setup.SetUp`; "": nothing does
     starter: str = ""  #: lines of the starter file below `channels:`, indented, each in a comment
 
 
@@ -51,6 +52,14 @@ def chat_info(kind: str) -> ChatInfo:
     if not isinstance(found, ChatInfo):
         raise ChannelBroken(kind, target, "it is no ChatInfo")
     return found
+
+
+def has_setup(kind: str) -> bool:
+    """Return whether the chat helps to set it up. Of one whose package is broken, which `config check` tells: no."""
+    try:
+        return bool(chat_info(kind).setup)
+    except ChannelBroken:
+        return False
 
 
 def load_part(kind: str, target: str) -> object:

@@ -311,6 +311,25 @@ def service_rows(settings: Settings, paths: StatePaths, environ: Mapping[str, st
     return tuple(replace(row, detail=exact_for(settings, environ, row.detail)) for row in (own, *others))
 
 
+def connection_row(system: System, kind: str) -> ServiceRow | None:
+    """Return how the service's connection to a chat is; None where none runs that has the present configuration."""
+    if running_service(system.paths.service_lock) is None:
+        return None
+    try:
+        answer = ask(system.paths.service_socket, "status", _ASK_SECONDS)
+    except NoAnswer:
+        return None
+    if answer.get("configuration", "") != digest_of(system.settings):
+        return None
+    return next((_told_row(row) for row in answer["services"] if row["name"] == kind), None)
+
+
+def by_unit(system: System) -> bool:
+    """Return whether systemd runs the service."""
+    pid = running_service(system.paths.service_lock)
+    return pid is not None and _unit_serves(system.settings, system.environ) and _unit_pid() == pid
+
+
 def _told_row(row: Mapping[str, Any]) -> ServiceRow:
     """Return a row as the service tells it; one that an earlier release has started tells no reasons."""
     return ServiceRow(row["name"], row["running"], row["pid"], row["detail"], row.get("reason", ""))
