@@ -18,7 +18,6 @@ from core.model.pane import Receipt
 from core.model.reasons import Because, Reason, Remedy
 from core.model.texts import text
 
-EVIDENCE_WINDOW = timedelta(seconds=1.5)  #: from a CR to the harness's own record of the text
 RECORD_WINDOW = timedelta(seconds=5)  #: from a hook's report of a text to the record of it: 0.1 s, a busy machine more
 #: For each paste that a long text goes in with: Claude Code reads 500 of them in 1 s, on a busy machine in 8 s.
 PIECE_SETTLES, PIECE_SHOWS = timedelta(milliseconds=3), timedelta(milliseconds=20)
@@ -190,8 +189,8 @@ def resting_until(row: InboxRow, provable: bool, traits: Traits, timing: Timing)
     if row.state is MessageState.PASTED and row.pasted_at:
         return row.pasted_at + timedelta(seconds=traits.settle) + PIECE_SETTLES * _further_pieces(row, traits)
     if row.state is MessageState.SUBMITTED and row.submitted_at and provable:
-        window = timing.start if by_argument(row) else EVIDENCE_WINDOW + PIECE_SHOWS * _further_pieces(row, traits)
-        return row.submitted_at + window
+        recorded = timedelta(seconds=traits.recorded_within) + PIECE_SHOWS * _further_pieces(row, traits)
+        return row.submitted_at + (timing.start if by_argument(row) else recorded)
     return None
 
 

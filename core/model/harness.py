@@ -53,6 +53,7 @@ class Traits:
     echo: Echo | None = None  #: its input line shows a paste once it was read: the CR waits for that; None: not looked
     queues_input: bool = False  #: takes messages while a turn runs
     evidence: bool = False  #: its own records show which messages a turn took
+    recorded_within: float = 1.5  #: seconds from an Enter to its record of the text; then a second Enter is pressed
     boot_signal: bool = False  #: says by itself when it reads
     failure_hook: bool = True  #: a hook tells of a turn that failed; False: its own record alone does
     lacks: frozenset[Capability] = frozenset()  #: what none of its versions that were tried can do

@@ -285,7 +285,7 @@ class Cases:
         talking.workspace.say("alice", "agents", "not an answer", thread)
         talking.wait_state("not an answer", "queued")
         before = made.exists()
-        for key in talking.kit.cancel:
+        for key in talking.kit.reject:
             talking.keys(key)
         talking.wait_state("not an answer", "confirmed")
         talking.wait_activity("idle")

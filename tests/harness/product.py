@@ -57,6 +57,7 @@ class Kit:
     job: str = "[[bg sleep {seconds}]]"  #: a job that goes on after the turn
     read: str = "[[tool bash head -c 300 {path}]]"  #: reads a file
     cancel: tuple[str, ...] = ("Escape",)  #: the keys that end a turn
+    reject: tuple[str, ...] = ("Escape",)  #: the keys that reject what its dialog asks for
     leave: str = "/exit"  #: what a person types to leave it
     anew: str = "/clear"  #: what a person types to begin a new conversation
     choices: Mapping[str, str] = field(default_factory=dict)  #: of its dialog, for Allow and Deny: see Ability.ANSWER

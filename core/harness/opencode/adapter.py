@@ -93,6 +93,7 @@ class OpenCodeHarness:
         settle=0.3,
         queues_input=True,
         evidence=True,
+        recorded_within=5.0,  # 0.2 s where it has the machine for itself; its screen takes much of a processor
         boot_signal=True,
         plugin=PLUGIN,
         tools=True,

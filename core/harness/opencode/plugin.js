@@ -107,6 +107,7 @@ function ended() {
   turn = ""
   over = failure = null
   silent = false
+  tools.clear()
 }
 
 function said(message, text) {
@@ -155,7 +156,9 @@ function onPart({ part }) {
   if (roles.get(part.messageID) === "user" && first) said(part.messageID, part.text)
 }
 
+// An interruption ends the turn before its tool: what comes of that tool afterwards is no work.
 function onTool({ callID, tool, state }) {
+  if (!turn) return
   const over = state.status === "completed" || state.status === "error"
   if (!over && state.status === "running" && !tools.has(callID)) {
     tools.set(callID, tool)
@@ -229,7 +232,7 @@ function onAnswered({ requestID }) {
   asked.delete(requestID)
   open.client?.kill()
   mark()
-  report("Answered", { ...(open.agent === "main" ? {} : { agent_id: open.agent }), tool_name: open.tool, prompt_id: turn })
+  if (turn) report("Answered", { ...(open.agent === "main" ? {} : { agent_id: open.agent }), tool_name: open.tool, prompt_id: turn })
 }
 
 function onStatus({ sessionID, status }) {

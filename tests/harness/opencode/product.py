@@ -37,6 +37,7 @@ def settle(home: Path, model: ModelServer) -> None:
         },
     }
     settings = {
+        "$schema": "https://opencode.ai/config.json",  # it would add that by itself
         "model": "fake/fake-model",
         "small_model": "fake/fake-model",
         "share": "disabled",

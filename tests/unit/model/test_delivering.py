@@ -452,6 +452,14 @@ def test_evidence_is_waited_for() -> None:
     assert step(situation(submitted()), after(1)) == Wait(after(1.5), Because(Reason.SETTLING))
 
 
+def test_a_harness_that_is_slow_to_record_is_given_its_time() -> None:
+    """An Enter too early is one too many, and a fate that is told too early is a wrong one."""
+    slow = replace(CLAUDE, recorded_within=5.0)
+
+    assert step(situation(submitted(), traits=slow), after(4)) == Wait(after(5), Because(Reason.SETTLING))
+    assert step(situation(submitted(), traits=slow), after(5.1)) == Submit(2)
+
+
 def test_one_lone_enter_follows() -> None:
     """What usually is lost is the Enter, never the text."""
     assert step(situation(submitted()), after(1.6)) == Submit(2)
