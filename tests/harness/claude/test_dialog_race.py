@@ -18,8 +18,8 @@ def test_no_enter_slips_into_a_dialog(talking: ClaudeProduct) -> None:
 
     tries = races(talking, thread, by_reply, 8)
 
-    assert [one.slipped for one in tries] == [False] * 8
-    assert {one.state for one in tries} <= {"confirmed", "unknown"}
+    assert not [one for one in tries if one.slipped], tries
+    assert {one.state for one in tries} <= {"confirmed", "unknown"}, tries
     assert sum(one.state == "confirmed" for one in tries) >= 4
 
 
@@ -29,8 +29,9 @@ def test_an_escape_as_a_dialog_opens_leaves_none_behind(talking: ClaudeProduct) 
 
     seen = [escape(talking, thread, number, aim) for number, aim in enumerate((-0.1, 0.0, 0.05, 0.1, 0.2, 0.3))]
 
-    assert {activity for activity, _ in seen} <= {"idle", "busy"}  # busy: cut off before its tool, found out in 30 s
-    assert [marked for _, marked in seen] == [False] * 6
+    # busy: cut off before its tool, found out in 30 s
+    assert {activity for activity, _ in seen} <= {"idle", "busy"}, seen
+    assert not [one for one in seen if one[1]], seen
 
 
 def escape(product: ClaudeProduct, thread: str, number: int, aim: float) -> tuple[str, bool]:
@@ -41,10 +42,11 @@ def escape(product: ClaudeProduct, thread: str, number: int, aim: float) -> tupl
     product.keys("Escape")
     product.wait_rest()
     marker = product.paths.session(product.record()["uid"]) / "asking"
-    end = time.monotonic() + 3
+    end = time.monotonic() + 15  #: nobody is waited for after a second or two; a busy machine takes its time
     wait_until(
         lambda: (product.activity() in ("idle", "busy") and not marker.exists()) or time.monotonic() > end,
         "it is over",
-        9,
+        30,
+        every=0.2,
     )
     return product.activity(), marker.exists()
