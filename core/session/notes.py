@@ -114,7 +114,7 @@ def note_for(system: System, row: InboxRow, state: MessageState, because: Becaus
     before = _open(system, group, message.id, state)
     if before is not None and message.id in before.messages:
         return None
-    if before is not None:
+    if before is not None and message.again_of not in before.messages:  # that one came to nothing: it is told anew
         told = before.edited((*before.messages, message.id)[:_MOST], before.count + 1)
     else:
         told = _begun(message.id, group, int(system.clock.now().timestamp() * 1_000_000))

@@ -285,6 +285,28 @@ def test_a_failed_turn_that_nobody_sent_is_told_before_its_record_is_read(readin
     assert note.text.startswith("A turn of `scribe` failed: its program is not logged in")
 
 
+def test_a_message_that_fails_again_is_told_anew(reading: Claude) -> None:
+    """It is no further message: a note that counted it would offer to send the same words once more for each press."""
+    bind(reading)
+    reading.pane.reports = False
+    first = say(reading.system, "scribe", "count them", actor="cli:ann", wait=0).message_id
+    reading.simulation.deliver()
+    reading.begins(reading.pane.prompts[-1])
+    reading.fails("server_error", "API Error: 529")
+    reading.after(GRACE)
+    sent = reading.system.inbox.get(first)
+    assert sent is not None
+    again = replace(sent.message, id="m-again", key=f"again:{first}", marker="k3f9q2", again_of=first)
+    reading.system.inbox.add([again])
+    reading.simulation.deliver()
+    reading.begins(reading.pane.prompts[-1], "t-2")
+    reading.fails("server_error", "API Error: 529")
+    reading.after(GRACE)
+
+    notes = [post for post in reading.posts(OutboundKind.NOTE) if "was taken by a turn that failed" in post.text]
+    assert [(post.about, post.edits) for post in notes] == [(first, ""), ("m-again", "")]
+
+
 def test_a_message_is_done_when_its_turn_is_over_though_no_hook_says_so(reading: Claude) -> None:
     """The row is confirmed by the record, and its mark is settled at the end of its turn."""
     system, reading.pane.reports = reading.system, False
