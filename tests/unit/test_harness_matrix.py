@@ -152,7 +152,8 @@ def test_the_versions_that_are_told_as_tried_were_run(program: Program) -> None:
     [row] = re.findall(rf"^\| `{program.harness}` \|.*$", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
 
     assert set(program.tried) <= set(run)
-    assert f"[Tried](docs/harness-matrix.md): {', '.join(program.tried) or 'none whole'} |" in row
+    tried = ", ".join(program.tried) or "no version in every case yet"
+    assert f"[Tried](docs/harness-matrix.md): {tried} |" in row
 
 
 def test_the_matrix_has_a_row_for_whatever_a_session_is_said_to_lack() -> None:
