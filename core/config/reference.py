@@ -29,9 +29,9 @@ never read. Without a file every key has its default.
 - The file names programs, arguments and folders that run with your rights. Only you should be able to write it.
 - It never holds a secret: keys that end in `Env` name the variable that does.
 - When a change counts: for a command at once; for a session at its next start (`drift` in its row names what has
-  changed); **for the service at its next start**. Until then `the-loop status` and `the-loop start` say so in the
-  service's row, with the command that restarts the service alone. `the-loop restart` applies a change everywhere: it
-  ends the sessions and the service, and resumes the conversations.
+  changed); for the `loops` of a session within half a minute; **for the service at its next start**. Until then
+  `the-loop status` and `the-loop start` say so in the service's row, with the command that restarts the service alone.
+  `the-loop restart` applies a change everywhere: it ends the sessions and the service, and resumes the conversations.
 
 This page is generated from the schema (`python -m core.config.reference`).
 """

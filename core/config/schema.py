@@ -140,8 +140,9 @@ class HarnessBlock(Block):
     )
     paste: Literal["auto", "bracketed", "plain"] = Field(
         "auto",
-        description="plain: no markers of bracketed paste; a text of several lines goes by file. bracketed: always "
-        "markers. auto: like bracketed if tmux (3.7 and newer) shows that the program wants markers, else like plain",
+        description="plain: no markers of bracketed paste; a text of several lines is put into a file, and only a line "
+        "that names the file is typed. bracketed: always markers. auto: like bracketed if tmux (3.7 and newer) shows "
+        "that the program wants markers, else like plain",
     )
     submit: Literal["enter"] = Field("enter", description="What sends the text")
     settle_ms: int = Field(
