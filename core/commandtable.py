@@ -574,7 +574,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "loop schedule",
-        "Set the next run of a loop without interval and cron expression. Its agent names each run.",
+        "Set the next run of a loop that has neither an interval nor a cron expression.",
         Verb.LOOP,
         (
             _LOOP,
