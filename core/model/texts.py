@@ -206,7 +206,7 @@ REASONS: Mapping[Reason, Text] = {
     R.STOPS_IDLE: "idle: it will be stopped at {at} UTC, unless a message comes before that",
     R.RETRIES: "{what}; the program tries again by itself, attempt {attempt} of {most}",
     R.SERVER_ANSWERS: _answers,
-    R.SERVER_UNASKED: "the model's server cannot be asked ({words})",
+    R.SERVER_UNASKED: "the model's server cannot be reached ({words})",
     R.SERVER_ERROR: "the model's server answers with an error",
     # why a session's hooks are silent
     R.HOOKS_OFF: "{words}",
@@ -227,7 +227,7 @@ _AFTERWARDS = "what waits goes in afterwards"
 M = Remedy
 REMEDIES: Mapping[Remedy, Text] = {
     M.CREATE_ANEW: "create it again after the deletion is complete: `the-loop standing create {name}`",
-    M.LOOK_AT_FOREIGN: "`the-loop standing start {name}` names that tmux session, and how to look at it or end it",
+    M.LOOK_AT_FOREIGN: "`the-loop standing start {name}` names that tmux session, and says how to look at it or end it",
     M.START: "start it: `the-loop standing start {name}`",
     M.START_SERVICE: "`the-loop start`",
     M.GOES_IN_RESUMED: "resume the session: `the-loop standing resume {name}`",

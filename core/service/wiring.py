@@ -242,7 +242,7 @@ def build_rescue_system(config: Path | None, environ: Mapping[str, str], warn: C
 
     settings, problem = load_tolerant(config, environ)
     if problem is not None:
-        warn(f"the-loop: {problem}\nthe-loop: stopping all the same, by what could be read of it")
+        warn(f"the-loop: {problem}\nthe-loop: the stop goes on with what could be read of it")
     return build_system(settings, environ)
 
 

@@ -96,7 +96,9 @@ class Runner:
         reply = self._ask([*self._server.starting(), *line], guard.spawn_bytes(spawn), process=True)
         answer = guard.told(reply.out)
         if answer[:1] == [guard.LATE]:
-            raise SpawnFailed(f"{spawn.target}: tmux came to it after its deadline, and made nothing", "start it again")
+            raise SpawnFailed(
+                f"{spawn.target}: tmux handled the request after its deadline, so no pane was made", "start it again"
+            )
         if answer[:1] != [guard.DONE] or len(answer) < 6:
             self._ask([("delete-buffer", "-b", buffer)], process=True)
             reason = reply.err.strip() or reply.out.strip() or "no reason was given"
@@ -194,7 +196,7 @@ class Runner:
             for some in _portions(there):
                 self._kill(some, listing)
         raise silent(
-            f"the sessions of {', '.join(sorted(instances))} are there after {_END_ATTEMPTS} attempts to kill them"
+            f"the sessions of {', '.join(sorted(instances))} still live after {_END_ATTEMPTS} attempts to kill them"
         )
 
     def _kill(self, panes: Sequence[Pane], listing: Listing) -> None:
@@ -206,7 +208,7 @@ class Runner:
             line += guard.end_line(pane.pane_id, None if shared else pane.session_id, pane.tag, deadline)
         if guard.LATE in guard.verdicts(self._ask(line).out):
             names = ", ".join(pane.target for pane in panes)
-            raise silent(f"it came to ending {names} only after the deadline, and ended nothing")
+            raise silent(f"it handled the request to end {names} after its deadline, so nothing was ended")
 
     def clear(self, target: str) -> bool:
         """Kill the tmux session of that name if no program runs in it, whoever made it; False if one does."""
@@ -219,8 +221,8 @@ class Runner:
             deadline = self._clock.now() + timedelta(seconds=self._timeout)
             reply = self._ask(guard.clear_line(panes[0].session_id, deadline))
             if guard.told(reply.out)[:1] == [guard.LATE]:
-                raise silent(f"it came to clearing {target} only after the deadline, and ended nothing")
-        raise silent(f"{target} is there after it was cleared {_END_ATTEMPTS} times")
+                raise silent(f"it handled the request to clear {target} after its deadline, so nothing was ended")
+        raise silent(f"{target} is still there after it was cleared {_END_ATTEMPTS} times")
 
     def screen(self, instance: str, lines: int) -> str:
         """Return the last lines of the pane's screen and history as text. Raises NotRunning.

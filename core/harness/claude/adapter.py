@@ -79,8 +79,8 @@ _ASKS = (
     "disabledMcpjsonServers of its settings"
 )
 _UNREAD = (
-    "{path} is not read: it is larger than {most:,} bytes; whether Claude Code asks about what stands there, or runs "
-    "no hooks for it, is not known"
+    "{path} is not read: it is larger than {most:,} bytes; so it is not known whether it makes Claude Code ask "
+    "something at its start, or run no hooks"
 )
 
 
@@ -114,7 +114,7 @@ class ClaudeHarness:
         keeps_tabs=False,  # four blanks each, in every version from 2.1.197 to 2.1.332
         own_tags=("pasted_content",),  # 2.1.332 writes `<\pasted_content` in its place
         remedies={
-            Failure.LOGIN: "on {host} run `claude` and `/login`; where it has a key of its own, mend that and "
+            Failure.LOGIN: "on {host} run `claude` and `/login`; if it uses an API key, correct that key and run "
             "`the-loop restart`",
             Failure.LENGTH: "type `/compact` or `/clear` at its terminal, {attach}",
             Failure.MODEL: "choose another by `/model` at its terminal, {attach}",

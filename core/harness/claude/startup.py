@@ -258,8 +258,8 @@ def _texts(source: Mapping[str, Any], key: str) -> Iterator[str]:
 _OFF = "disableAllHooks"
 _OURS_OFF = "allowManagedHooksOnly"
 _TOLD = (
-    "Claude Code runs no hooks there, for {key} is set in {path}: its turns are told late, by its own files, and its "
-    "dialogs are known by its screen alone; {remedy}"
+    "Claude Code runs no hooks, because {key} is set in {path}: its turns are reported late, from its own files, and "
+    "its dialogs are recognised only on its screen; {remedy}"
 )
 _REMEDY = (
     'remove it there, or give the session `--settings` and `{"disableAllHooks": false}` in its harnessArgs, then '

@@ -73,8 +73,8 @@ _LOGIN = (
     "run `codex login`, then restart the session"
 )
 _HOOKS_OFF = (
-    "Codex runs no hooks there, for {key} in {path}: its turns are told late, by its own files, and its dialogs are "
-    "known by its screen alone; {remedy}"
+    "Codex runs no hooks, because {key} in {path}: its turns are reported late, from its own files, and its dialogs "
+    "are recognised only on its screen; {remedy}"
 )
 _REMEDY = "remove it there, or give the session `-c features.hooks=true` in its harnessArgs, then restart it"
 _OWNERS = "only the machine's owner can change that"
@@ -102,7 +102,7 @@ class CodexHarness:
         clear=b"\x05" + b"\x15" * 40,  # C-e, then C-u: a line in two of them; C-c would end it where nothing is typed
         interrupt=b"\x1b",
         remedies={
-            Failure.LOGIN: "on {host} run `codex login`; where it has a key of its own, mend that and "
+            Failure.LOGIN: "on {host} run `codex login`; if it uses an API key, correct that key and run "
             "`the-loop restart`",
             Failure.LENGTH: "type `/compact` or `/new` at its terminal, {attach}",
             Failure.MODEL: "choose another by `/model` at its terminal, {attach}",

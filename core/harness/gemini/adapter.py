@@ -73,7 +73,7 @@ OWNED: Mapping[str, str] = {
         ("--version", "-v", "--help", "-h", "--list-sessions", "--list-extensions", "-l", "--delete-session"),
         "it prints and exits",
     ),
-    "--screen-reader": "its screen is read by its form",
+    "--screen-reader": "the-loop reads its usual screen, which this flag changes",
 }
 _MODES = ("--approval-mode", "--yolo", "-y")
 
@@ -99,7 +99,7 @@ class GeminiHarness:
         inline_limit=120_000,  # what is longer lies outside of its workspace, and it asks before it reads that
         argument_limit=120 * 1024,
         remedies={
-            Failure.LOGIN: "on {host} run `gemini` and `/auth`; where it has a key of its own, mend that and "
+            Failure.LOGIN: "on {host} run `gemini` and `/auth`; if it uses an API key, correct that key and run "
             "`the-loop restart`",
             Failure.LENGTH: "type `/compress` or `/clear` at its terminal, {attach}",
             Failure.MODEL: "choose another by `/model` at its terminal, {attach}",
@@ -148,8 +148,8 @@ class GeminiHarness:
         if path is None:
             return ""
         return (
-            f"Gemini runs no hooks of ours there, for hooksConfig in {path} switches them off: what its sessions do is "
-            "known by their records and screens alone; remove it there, then restart the session"
+            f"Gemini runs no hooks of ours, because hooksConfig in {path} switches them off: what its sessions do is "
+            "known only from their records and screens; remove it there, then restart the session"
         )
 
     def installed(self) -> Installed | None:

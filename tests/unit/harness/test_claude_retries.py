@@ -55,7 +55,7 @@ def test_no_other_screen_shows_a_retry(shown: str) -> None:
         ("529 Overloaded", "the model's server answers 529 (Overloaded)"),
         ("500", "the model's server answers 500"),
         ("", "the model's server answers with an error"),
-        ("Connection refused", "the model's server cannot be asked (Connection refused)"),
+        ("Connection refused", "the model's server cannot be reached (Connection refused)"),
     ],
 )
 def test_what_is_tried_again_is_told_in_words(reason: str, words: str) -> None:
