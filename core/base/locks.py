@@ -88,7 +88,7 @@ def _busy(name: str, seconds: float, descriptor: int) -> LockBusy:
     except (OSError, ValueError, OverflowError):
         who = "held by a process that left no note"
     else:
-        who = f"held by pid {pid} for {purpose}"
+        who = f"held by pid {pid} to {purpose}"
     return LockBusy(
         f"the lock of {name!r} was not free within {seconds:g} s: {who}",
         "wait until it is done, or look at that process; try again then",

@@ -138,7 +138,7 @@ def lacks_thread(settings: Settings, definition: Definition) -> str:
     kind = definition.chat_kind
     if not kind or settings.channel(kind).enabled:
         return ""
-    return f"it has no thread, for channels.{kind} is disabled: enable it, then `the-loop restart`"
+    return f"it has no thread, because channels.{kind} is disabled: enable it, then `the-loop restart`"
 
 
 def _posts(system: System, record: SessionRecord, definition: Definition, how: str) -> list[NewPost]:
@@ -226,11 +226,11 @@ def _announceable(settings: Settings, records: Records, name: str) -> tuple[Know
         where = " or ".join(f"{each}.enabled: true" for each in kinds)
         anew = " or ".join(f"--{each}" for each in kinds)
         declared = f"set it in the configuration (standingSessions.sessions, {name}: {where})"
-        remedy = declared if known.declared else f"make it anew with {anew}"
-        raise Refused(f"{name} has no thread, for its definition does not ask for one", remedy)
+        remedy = declared if known.declared else f"delete it, then create it again with {anew}"
+        raise Refused(f"{name} has no thread, because its definition does not ask for one", remedy)
     if not settings.channel(kind).enabled:
         raise Refused(
-            f"{name} has no thread, for channels.{kind} is disabled",
+            f"{name} has no thread, because channels.{kind} is disabled",
             f"set channels.{kind}.enabled: true, then `the-loop restart`",
         )
     if not home_of(settings, known.definition):

@@ -79,7 +79,7 @@ def _refuse_taken(system: System, name: str) -> None:
     row = get_standing(system, name)
     runs = bool(row.running)
     also = ", and it runs" if runs else ""
-    start = "where it has stopped, start it" if runs else "start it"
+    start = "if it has stopped by then, start it" if runs else "start it"
     speak = f"speak to it: `the-loop standing say {name} --text TEXT`; " if runs else ""
     if declared:
         raise NameTaken(
@@ -140,7 +140,7 @@ def _undo(system: System, name: str, told: VerbResult, actor: str) -> VerbResult
     except CoreError as error:
         return replace(told_of(error), detail=f"{told.detail}; it could not be removed yet: {error}", known=told.known)
     system.events.emit("standing.create_failed", level="error", name=name, actor=actor, reason=told.detail)
-    said = f"{told.detail}; nothing of it was kept: mend that, then create it again"
+    said = f"{told.detail}; nothing of it was kept: solve that problem, then create it again"
     return replace(told, detail=said, known=replace(told.known, record=None) if told.known else None)
 
 

@@ -55,7 +55,7 @@ class Ended:
             pids = ", ".join(map(str, self.survivors))
             return f"processes that would not end: {pids}; end them by hand, then stop the session again"
         if self.silent:
-            return f"its processes were ended by their marker; {self.silent}"
+            return f"its processes were found by their process markers and ended; {self.silent}"
         return self.unsaved
 
 

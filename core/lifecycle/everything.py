@@ -242,7 +242,7 @@ def _why_left(settings: Settings, known: Known) -> str:
     if not known.definition.auto_start:
         return f": its autoStart is false; {start}"
     if of_the_file(known) and not settings.standing.enabled:
-        return f": standingSessions.enabled is false, so that no declared session is started unasked; {start}"
+        return f": standingSessions.enabled is false, so no declared session is started automatically; {start}"
     return ""
 
 

@@ -94,7 +94,7 @@ def tell_under_lock(
         _LOG.warning("last output not kept", extra={"session": record.name, "reason": unsaved})
     if not starting:
         record = _record_end(system, record, end, then)
-    reason = "its person left it" if by_person else "it crashed" if crash else "it ended"
+    reason = "a person left it" if by_person else "it crashed" if crash else "it ended"
     _tell(system, record, end, then, reason, note=not starting)
     return True
 

@@ -145,7 +145,7 @@ def settle(system: System, pressed: Pressed, actor: str) -> VerbResult:
         _wait(system.clock, pressed, _status_agrees, _STATUS_SECONDS)
         take_down(system, pressed)
     what = "its dialog was rejected, and the turn ended" if pressed.dialog else "its turn ended"
-    detail = what if known else "the key is in its terminal, and nothing shows yet that the turn has ended"
+    detail = what if known else "the key was written, but nothing shows yet that the turn has ended"
     system.events.emit(
         "standing.interrupted",
         level="info" if known else "warning",
@@ -204,7 +204,9 @@ def _check_written(name: str, written: Written) -> None:
     if written is Written.CLOSED:
         raise Refused(f"{name}: its pane's input is switched off", "switch it on in tmux: `select-pane -e`")
     if written is Written.LATE:
-        raise TmuxSilent(f"{name}: tmux came to it after the deadline, and no key was written", "interrupt it again")
+        raise TmuxSilent(
+            f"{name}: tmux handled the request after its deadline, so no key was written", "interrupt it again"
+        )
 
 
 # ---------------------------------------------------------------- after it

@@ -532,6 +532,6 @@ def _read(path: Path) -> tuple[str, datetime] | None:
     except FileNotFoundError:
         return None
     except (OverflowError, ValueError) as error:
-        raise StoreBroken(f"{path} was written at no time that there is: {error}", f"`touch {path}`") from error
+        raise StoreBroken(f"{path} has an impossible time stamp: {error}", f"`touch {path}`") from error
     except OSError as error:
         raise StoreBroken(f"{path} cannot be read: {error.strerror}", "give yourself the rights to it") from error

@@ -130,7 +130,9 @@ def _press(system: System, record: SessionRecord, actor: str) -> Pressed | VerbR
             if not _is_on_its_way(system.inbox, record, system.clock.now()):
                 return VerbResult(Outcome.PAUSED, "no turn was running")
         if deadline.passed():
-            return VerbResult(Outcome.UNCONFIRMED, "a message was on its way to its program, and may begin a turn yet")
+            return VerbResult(
+                Outcome.UNCONFIRMED, "a message was on its way to its program, and may still begin a turn"
+            )
         system.clock.pause(_POLL_SECONDS)
         take_reports(system.paths, system.ingest, record)
 
@@ -179,15 +181,15 @@ def _told(
     if fate.told:
         return VerbResult(
             Outcome.UNCONFIRMED,
-            f"it is paused, but {_messages(fate.told)} of its program's own queue had begun a turn by then, which "
-            "was cut off; who sent it is told in the thread",
+            f"it is paused, but {_messages(fate.told)} from its program's own queue had already begun a turn, and "
+            "this turn was cut off; the thread tells the senders",
         )
     left = left if not left.count else Left(len(held_by_harness(system.inbox, record)), left.why)
     if left.count:
         return VerbResult(
             Outcome.UNCONFIRMED,
-            f"it is paused, but its harness has {_messages(left.count)} in a queue of its own, which begins another "
-            f"turn once this one is over, and which could not be taken back: {left.why}",
+            f"it is paused, but {_messages(left.count)} could not be taken back from its harness's own queue, and will "
+            f"begin another turn once this one is over: {left.why}",
         )
     if fate.kept:
         again = f"{_messages(fate.kept)} of its program's own queue had begun another one, which was cut off before it "
@@ -322,7 +324,7 @@ def _check_lives(runner: Runner, record: SessionRecord) -> None:
     starting = record.phase is Phase.STARTING
     if live is not Live.LIVE and not (starting and live is Live.ABSENT):
         raise NotRunning(
-            f"{record.name} stays paused, with what waits for it: its program has ended",
+            f"{record.name} stays paused, and its messages still wait, because its program has ended",
             f"start it: `the-loop standing start {record.name}`, then resume it",
         )
 
@@ -350,9 +352,10 @@ def _drained(system: System, record: SessionRecord) -> str:
         return ""
     words = f"{waiting} {'message' if waiting == 1 else 'messages'} waited"
     if running_service(system.paths.service_lock) is not None:
-        return f"{words}; the service takes them in"
+        return f"{words}; the service delivers them"
     left = _drain(system, record.uid)
-    return f"{words}; no service is running, and {left} wait still" if left else f"{words} and went in"
+    still = f"{left} still {'waits' if left == 1 else 'wait'}"
+    return f"{words}; no service is running, and {still}" if left else f"{words} and went in"
 
 
 def _drain(system: System, uid: str) -> int:

@@ -400,7 +400,7 @@ def _gone(record: SessionRecord, order: StartOrder, failed: Failed) -> VerbResul
         )
     if order.skip_held:
         return VerbResult(Outcome.DELETED, "its deletion was finished")
-    return failed(name, Refused(f"{name} was being deleted, and is gone now", f"make it anew: {create}"))
+    return failed(name, Refused(f"{name} was being deleted, and is gone now", f"create it again: {create}"))
 
 
 def _known(
@@ -432,7 +432,7 @@ def _checked(system: System, known: Known, survey: Survey, order: StartOrder) ->
     refuse_foreign(system.runner, known.name, survey, live)
     if order.skip_held and not starts_unasked(system.settings, known.name):
         start = f"`the-loop standing start {known.name}`"
-        left = f"a demo starts what it declares, and nothing else unasked: {start} starts it"
+        left = f"a demo automatically starts only the session that it declares: {start} starts this one"
         return VerbResult(Outcome.NOT_RUNNING, left)
     if record is not None:
         tell_under_lock(system, record, survey, starting=True)

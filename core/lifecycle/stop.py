@@ -42,11 +42,11 @@ class StopOrder:
 class _Doing(Enum):
     """A step of a stop that a broken store may keep from being done: what is then told of it."""
 
-    BLOCK = "turns born in the harness could not be blocked"
-    MARK = "the mark could not be recorded"
+    BLOCK = "turns that begin inside its harness could not be blocked"
+    MARK = "the stop could not be recorded"
     CANCEL = "its queue could not be cancelled"
-    HOLD = "its loops could not be held"
-    SETTLE = "the record could not be settled"
+    HOLD = "its loops could not be blocked"
+    SETTLE = "the end of the stop could not be recorded"
 
 
 @dataclasses.dataclass

@@ -285,15 +285,15 @@ def changes(known: Known, elsewhere: tuple[str, ...] = (), default: tuple[str, .
     if record is None:
         return "", ""
     if not known.declared and default:
-        return ", ".join((*default, *elsewhere)), f"`the-loop standing restart {known.name}` takes the change over"
+        return ", ".join((*default, *elsewhere)), f"`the-loop standing restart {known.name}` applies the change"
     if not known.declared and elsewhere:
         return ", ".join(elsewhere), f"`the-loop standing announce {known.name}` makes a thread there"
     if not known.declared:
         removed = "its entry was removed from the configuration" if record.declared else ""
-        return removed, f"`the-loop standing delete {known.name}` ends and forgets it"
+        return removed, f"`the-loop standing delete {known.name}` ends and deletes it"
     keys = drift(record.definition, known.definition)
     keys = (*keys, *default, *(key for key in elsewhere if key not in keys))
-    return ", ".join(keys), f"`the-loop standing restart {known.name}` takes the change over"
+    return ", ".join(keys), f"`the-loop standing restart {known.name}` applies the change"
 
 
 _AGAIN = timedelta(seconds=5)  #: after tmux was silent

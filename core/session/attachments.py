@@ -26,7 +26,7 @@ def keep_file(system: System, message_id: str, position: int, name: str, data: b
     if row is None:
         raise UnknownMessage(message_id)
     if row.state not in WAITING:
-        raise Refused(f"message {message_id} waits for no files: it is {row.state.value}", "nothing is to be done")
+        raise Refused(f"message {message_id} waits for no files: it is {row.state.value}", "nothing needs to be done")
     path = system.paths.session(row.message.uid) / FOLDER / message_id / safe_name(name, position)
     private_folder(path.parent)
     write_private(path, data)

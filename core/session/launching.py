@@ -56,9 +56,9 @@ class BadToken(CoreError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the token is none of a session that runs now",
-            "a session's token is in the file `mcp-token` of its folder, is made anew at each start, and ends with the "
-            "session; connect again",
+            "the token belongs to no session that runs now",
+            "each start of a session writes a new token into the file `mcp-token` of its folder, which is valid until "
+            "the session ends; connect again with the present one",
         )
 
 

@@ -435,6 +435,6 @@ def lacks_harness(settings: Settings, harnesses: Harnesses, record: SessionRecor
     except UnsupportedHarness:
         return (
             f"its harness {harness!r} is unknown to the running service's configuration; use `the-loop restart`, which "
-            f"takes the present one over, then `the-loop standing start {record.name}`"
+            f"applies the current one, then `the-loop standing start {record.name}`"
         )
     return ""

@@ -478,7 +478,7 @@ class Cases:
         type_line(talking, talking.kit.leave)
 
         [told] = talking.wait_event("standing.exited", seconds=TURN)
-        reason = "it ended" if lacks(Ability.LEAVING) else "its person left it"
+        reason = "it ended" if lacks(Ability.LEAVING) else "a person left it"
         assert told["reason"] == reason
         assert talking.row()["running"] is False
         again = talking.cli("standing", "start", NAME, "--json", seconds=TURN)

@@ -332,7 +332,7 @@ def test_a_pause_says_that_a_message_on_its_way_may_begin_a_turn(world: World) -
     [told] = pause_standing(system, "scribe", ACTOR, hard=True).sessions
 
     assert (before.outcome, told.outcome) == (Outcome.PAUSED, Outcome.UNCONFIRMED)
-    assert "a message was on its way to its program, and may begin a turn" in told.detail
+    assert "a message was on its way to its program, and may still begin a turn" in told.detail
 
 
 # ---------------------------------------------------------------- refusals

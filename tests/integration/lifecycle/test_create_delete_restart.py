@@ -94,7 +94,7 @@ def test_creation_that_failed_is_to_be_created_again(system: System) -> None:
     answer = create_standing(system, replace(definition("extra"), harness="missing"), ACTOR)
 
     detail = answer.sessions[0].detail
-    assert detail.endswith("nothing of it was kept: mend that, then create it again")
+    assert detail.endswith("nothing of it was kept: solve that problem, then create it again")
     assert "start" not in detail
 
 
@@ -117,7 +117,7 @@ def test_session_that_asks_for_a_thread_is_told_why_it_gets_none(system: System)
 
     for answer in (created, declared):
         assert answer.ok
-        assert "no thread, for channels.slack is disabled" in answer.sessions[0].detail
+        assert "no thread, because channels.slack is disabled" in answer.sessions[0].detail
     assert silent.sessions[0].detail == ""
 
 

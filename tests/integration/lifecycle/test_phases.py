@@ -100,7 +100,7 @@ def test_deletion_that_a_start_finishes_is_told(system: System, private: Private
 
         said = _found(VERBS[verb], system, EXTRA)
 
-        assert "extra was being deleted, and is gone now; make it anew: `the-loop standing create extra`" in said
+        assert "extra was being deleted, and is gone now; create it again: `the-loop standing create extra`" in said
         assert system.records.read(EXTRA) is None
     _put(system, EXTRA, Phase.DELETING)
     assert outcomes(start_standing(system, None, ACTOR))[EXTRA] is Outcome.DELETED

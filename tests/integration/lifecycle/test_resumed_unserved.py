@@ -21,7 +21,7 @@ from tests.support.world import ACTOR, World, recorded
 S = MessageState
 LATE = Because(Reason.CONFIRM, {"late": "written long ago"})
 _LONG = 15.0  #: seconds: half of what a resume takes at most, and many times what it takes where nothing can go in
-WAITS = "no service is running, and 1 wait still"
+WAITS = "no service is running, and 1 still waits"
 
 
 @pytest.fixture

@@ -224,7 +224,7 @@ def test_stop_works_on_a_full_disk_and_says_that_the_mark_is_missing(world: Worl
     [row] = json.loads(done.stdout)["sessions"]
     assert (row["outcome"], done.returncode) == ("failed", 1)
     assert "it was ended, but" in row["detail"]
-    assert "the mark could not be recorded" in row["detail"]
+    assert "the stop could not be recorded" in row["detail"]
     assert system.runner.survey().panes == ()
 
 

@@ -82,7 +82,7 @@ def test_a_lock_names_its_holder_in_another_process(paths: StatePaths, run: Run)
     assert line(child) == "held"
     locks = Locks(paths)
 
-    with pytest.raises(LockBusy, match=rf"held by pid {child.pid} for stop"), locks.hold("scribe", "say", 0.1):
+    with pytest.raises(LockBusy, match=rf"held by pid {child.pid} to stop"), locks.hold("scribe", "say", 0.1):
         pass
     go_on(child)
 

@@ -132,7 +132,7 @@ def test_an_exit_by_a_person_is_no_crash(system: System, supervised: Supervised,
 
     wait_until(lambda: events(system, "standing.exited"), "the end is told")
     [event] = events(system, "standing.exited")
-    assert event["reason"] == "its person left it"
+    assert event["reason"] == "a person left it"
     assert event["detail"] == "exit 0"
     wait_until(lambda: notes(system, "has ended"), "its thread is told")
     assert len(notes(system, "has ended")) == 1

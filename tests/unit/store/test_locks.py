@@ -21,7 +21,7 @@ def test_a_held_lock_is_refused_and_its_holder_named(locks: Locks) -> None:
     with locks.hold("scribe", "stop scribe", 1), pytest.raises(LockBusy) as busy, locks.hold("scribe", "say", 0.05):
         pass
 
-    assert f"'scribe' was not free within 0.05 s: held by pid {os.getpid()} for stop scribe" in str(busy.value)
+    assert f"'scribe' was not free within 0.05 s: held by pid {os.getpid()} to stop scribe" in str(busy.value)
 
 
 def test_a_released_lock_is_free_also_after_an_error(locks: Locks) -> None:
@@ -99,7 +99,7 @@ def test_a_shorter_note_covers_the_one_before_it(locks: Locks) -> None:
 
     with (
         locks.hold("scribe", "stop", 1),
-        pytest.raises(LockBusy, match=rf"held by pid {os.getpid()} for stop;"),
+        pytest.raises(LockBusy, match=rf"held by pid {os.getpid()} to stop;"),
         locks.hold("scribe", "say", 0.02),
     ):
         pass
