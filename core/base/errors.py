@@ -40,7 +40,7 @@ class NoFolder(InvalidValue):
     def __init__(self, path: object) -> None:
         super().__init__(
             f"{path}: the folder that this was started in is not there any more, or cannot be read",
-            "change into another folder, or name the path from / on",
+            "change into another folder, or give an absolute path",
         )
 
 
@@ -131,7 +131,9 @@ class OtherSession(NotPermitted, LookupError):
     code = "other_session"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"an agent has loops in its own session alone, and {name[:40]!r} is another", "leave NAME out")
+        super().__init__(
+            f"an agent has only the loops of its own session, and {name[:40]!r} is another session", "leave NAME out"
+        )
 
 
 class TmuxSilent(CoreError):
@@ -222,7 +224,7 @@ class StoreGone(StoreBroken):
         if str(path).endswith("-shm"):
             super().__init__(
                 f"{path}: the index of the database's log {what}",
-                "`the-loop start` makes it anew once no process has the database open; nothing that was kept is lost",
+                "`the-loop start` makes it again once no process has the database open; nothing that was kept is lost",
             )
             return
         super().__init__(

@@ -123,7 +123,7 @@ def unserved(paths: StatePaths) -> str:
     """Return what is amiss where nothing fires loops, "" where a service runs. Raises StoreBroken."""
     if running_service(paths.service_lock) is not None:
         return ""
-    return "; no service is running, which alone fires loops: `the-loop start`"
+    return "; no service is running, and only a service fires loops: `the-loop start`"
 
 
 def in_the_way(records: Records, loop: Loop, unserved: str) -> str:
@@ -398,7 +398,7 @@ def _changed(loops: Loops, loop: Loop, **changes: object) -> Loop:
 
 
 def _overtaken(loop_id: str) -> Refused:
-    return Refused(f"{loop_id} is changed by somebody else all the time", "try again")
+    return Refused(f"{loop_id} was changed by somebody else at every attempt", "try again")
 
 
 def _unfailed(loop: Loop) -> dict[str, object]:
@@ -480,7 +480,7 @@ def _until(settings: Settings, loop: Loop) -> str:
     if not loop.keep_alive and days:
         ends.append(f"after {interval_text(timedelta(days=days))}")
     if loop.mode is Mode.DYNAMIC:
-        ends.append("with a turn of its own that schedules no next run")
+        ends.append("when one of its turns schedules no next run")
     return f"it ends {' or '.join(ends)}, or when it is stopped" if ends else "it goes on until it is stopped"
 
 
@@ -497,7 +497,7 @@ def _soon(settings: Settings, loop: Loop, now: datetime) -> str:
     if loop.next_run_at is None or loop.next_run_at <= now:
         return "now"
     least = interval_text(bounds_of(settings).least)
-    return f"at {_next(loop, now)}, {least} after its last run, as loops.minInterval has it"
+    return f"at {_next(loop, now)}, {least} after its last run, which is the minimum (loops.minInterval)"
 
 
 def _count(loops: tuple[Loop, ...], what: str) -> str:
@@ -577,8 +577,9 @@ def _make(system: System, settings: Settings, record: SessionRecord, entry: Decl
         return
     loop = new_loop(record, spec, ACTOR, system.clock.now(), entry.name, digest)
     if not system.loops.add(loop, settings.loops.max_open_per_session):
-        remedy = f"stop one, which `the-loop loop list {record.name}` shows; then it is made"
-        _tell_unmade(system, record, entry, digest, "loops.maxOpenPerSession are open", remedy)
+        remedy = f"stop one of them (`the-loop loop list {record.name}` lists them); then the declared loop is made"
+        most = f"its session already has loops.maxOpenPerSession ({settings.loops.max_open_per_session}) open loops"
+        _tell_unmade(system, record, entry, digest, most, remedy)
         return
     tell(system.events, "loop.created", loop, actor=ACTOR, detail=f"{entry.name}: {cadence(loop)}")
     system.notify()

@@ -248,8 +248,8 @@ def check_cron(cron: str, time_zone: str, least: timedelta, now: datetime) -> st
     closest = min((later - earlier for earlier, later in pairwise(matches)), default=least)
     if closest < least:
         raise InvalidValue(
-            f"the cron expression {shown!r} comes true {interval_text(closest)} apart",
-            f"leave {interval_text(least)} at least (loops.minInterval)",
+            f"two runs of the cron expression {shown!r} are only {interval_text(closest)} apart",
+            f"leave at least {interval_text(least)} between them (loops.minInterval)",
         )
     return shown
 
@@ -262,7 +262,7 @@ def next_match(cron: str, time_zone: str, after: datetime) -> datetime:
     """
     found = _match_after(cron, time_zone, after)
     if found is None:
-        raise InvalidValue(f"the cron expression {cron!r} never comes true", "name a day that there is")
+        raise InvalidValue(f"the cron expression {cron!r} never comes true", "name a day that exists")
     return found
 
 
@@ -478,7 +478,7 @@ def _what_follows(loop: Loop, number: int, means: Means, *, last: bool) -> str:
     if last:
         return "This is its last run: it is too old to go on. If the work is not done, say so in your answer."
     if loop.max_runs is not None and number >= loop.max_runs:
-        return "This is its last run: it has run as often as it was to."
+        return "This is its last run: with it, the loop has run the given number of times."
     ending = f"To end the loop, because the work is done or cannot be: {means.stop}."
     if loop.mode is Mode.DYNAMIC:
         return f"Before your turn ends, name the next run: {means.schedule}. Without that the loop ends. {ending}"

@@ -263,14 +263,14 @@ PAUSE_LOOP = ToolSpec(
 )
 RESUME_LOOP = ToolSpec(
     "resume_loop",
-    f"Let a loop go on that is paused, or held for its failures. Returns {{{_LOOP}}}.",
+    f"Resume a loop that is paused, or blocked after failures. Returns {{{_LOOP}}}.",
     Verb.LOOP,
     (_ID, _REASON),
 )
 RUN_LOOP_NOW = ToolSpec(
     "run_loop_now",
-    "Make one of your loops due at once, yet no closer to its last run than the least interval. It goes in when your "
-    f"turn is over. Returns {{{_LOOP}}}.",
+    "Make one of your loops due at once, but no earlier than the minimum interval after its last run. It goes in when "
+    f"your turn is over. Returns {{{_LOOP}}}.",
     Verb.LOOP,
     (_ID, _REASON),
 )

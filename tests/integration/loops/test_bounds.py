@@ -44,7 +44,7 @@ def test_an_agent_brings_its_next_run_no_closer_than_the_least_interval(simulati
 
     assert own in (2, 3)
     assert f"{loop.id} is due at " in answer.said
-    assert "30s after its last run, as loops.minInterval has it" in answer.said
+    assert "30s after its last run, which is the minimum (loops.minInterval)" in answer.said
     assert simulation.now(loop).run_count == own + 1
 
 

@@ -130,7 +130,8 @@ def test_a_loop_without_room_waits_and_is_told_of_once(system: System) -> None:
     assert made[0] is not None
     assert {loop.declared for loop in loops} == {""}
     [event] = _events(system, "loop.failed")
-    assert event["reason"] == "its declared loop builds could not be made: loops.maxOpenPerSession are open"
+    full = "its session already has loops.maxOpenPerSession (5) open loops"
+    assert event["reason"] == f"its declared loop builds could not be made: {full}"
 
     stop_loop(system, ANN, made[0].id)
 

@@ -121,7 +121,7 @@ def test_answers_say_what_keeps_a_loop_from_firing(system: System) -> None:
     lock.release()
 
     assert "after one run or after" in unserved.said
-    assert unserved.said.endswith("; no service is running, which alone fires loops: `the-loop start`")
+    assert unserved.said.endswith("; no service is running, and only a service fires loops: `the-loop start`")
     assert "but its session is stopped: it waits for `the-loop standing start scribe`; no service" in stopped.said
     assert "but its session is not running: it waits for `the-loop standing start scribe`; no service" in never.said
     assert paused.said.endswith(", but its session is paused: it waits for `the-loop standing resume scribe`")
@@ -203,7 +203,7 @@ def test_a_dynamic_loop_runs_at_once(system: System) -> None:
 
     assert answer.loop is not None
     assert answer.loop.next_run_at == NOON
-    assert "with a turn of its own that schedules no next run" in answer.said
+    assert "when one of its turns schedules no next run" in answer.said
 
 
 def test_a_session_that_is_being_deleted_gets_no_loop(system: System) -> None:
@@ -237,9 +237,9 @@ def test_an_agent_has_the_loops_of_its_own_session_alone(system: System) -> None
             verb(system, OTHER, loop.id)
     with pytest.raises(UnknownLoop):
         schedule_next_run(system, OTHER, loop.id, "5m")
-    with pytest.raises(OtherSession, match="in its own session alone"):
+    with pytest.raises(OtherSession, match="only the loops of its own session"):
         list_loops(system.settings, system.records, system.loops, OTHER, "scribe")
-    with pytest.raises(OtherSession, match="in its own session alone"):
+    with pytest.raises(OtherSession, match="only the loops of its own session"):
         create_loop(system, OTHER, "scribe", EVERY)
     assert list_loops(system.settings, system.records, system.loops, OTHER).loops == ()
     assert [
@@ -493,7 +493,7 @@ def test_a_run_to_come_is_not_promised_without_a_service(system: System, verb: s
         said = step(system, ANN, loop.id, "").said
 
     holder.release()
-    assert ("no service is running, which alone fires loops: `the-loop start`" in said) is not served
+    assert ("no service is running, and only a service fires loops: `the-loop start`" in said) is not served
 
 
 # ---------------------------------------------------------------- reasons

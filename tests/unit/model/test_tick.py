@@ -92,7 +92,7 @@ def test_the_last_of_a_number_of_runs_says_so() -> None:
 
     assert "run 1 of at most 2" in compose_tick(loop, 1, commands(ID))
     assert "last run" not in compose_tick(loop, 1, commands(ID))
-    assert "last run: it has run as often" in compose_tick(loop, 2, commands(ID))
+    assert "last run: with it, the loop has run" in compose_tick(loop, 2, commands(ID))
 
 
 def test_an_instruction_without_text_is_refused() -> None:
