@@ -164,7 +164,7 @@ class _Hand:
             )
 
 
-EARLIER = "An instance of the session that has ended asked this. Nothing was done."
+EARLIER = "This was asked by an earlier instance of the session, which has ended. Nothing was done."
 NOBODY_WAITS = "The session cannot be reached at the moment. Press again in a few seconds, or answer at the terminal."
 _LONGEST = 4_000  #: characters of an answer in somebody's own words
 

@@ -127,7 +127,7 @@ class Rebinder:
         if self._system.bindings.of_thread(place.kind, seen.team, place.channel, place.thread) is not None:
             refused = FOREIGN_ROOT
         if refused:
-            self._leave(record, refused, "the database was lost, and this thread does not prove to be the session's")
+            self._leave(record, refused, "the database was lost, and nothing proves that this thread is the session's")
         else:
             self._take_back(record, seen)
 

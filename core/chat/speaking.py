@@ -167,7 +167,7 @@ def told_answer(answer: Mapping[str, Any]) -> Mapping[str, str]:
 
 def unanswered(record: SessionRecord, why: str) -> NoAnswer:
     """Return the error of a question that nobody answered."""
-    return NoAnswer(f"{record.name}: {why}", "go on without, or ask again later")
+    return NoAnswer(f"{record.name}: {why}", "go on without an answer, or ask again later")
 
 
 def _check_thread(settings: Settings, bindings: Bindings, record: SessionRecord) -> None:

@@ -77,7 +77,7 @@ def keep_blocked(
     if _given_back(system.inbox, record, event.prompt):
         return "a message was held back: the session is paused or being stopped"
     if event.scheduled and _waits_for(system.inbox, record, event.prompt):
-        return "what its own schedule began was blocked again, and waits already"
+        return "a turn of its own schedule was blocked again; its notice already waits for the resume"
     key, task = _key(record, event.task), event.task or ""
     if event.task is not None and _waits_or_told(system.inbox.of_key(key)):
         return "a notice that is kept already was blocked again"
@@ -303,7 +303,7 @@ def _put_aside(paths: StatePaths, events: EventLog, record: SessionRecord, repor
     try:
         _tell_bad(events, record, put_aside(path, f"it cannot be taken in: {error.message}"))
     except OSError as trouble:
-        raise StoreBroken(f"{path} cannot be moved: {trouble.strerror}", "see its owner") from trouble
+        raise StoreBroken(f"{path} cannot be moved: {trouble.strerror}", "check its owner") from trouble
 
 
 def _take_all(system: System, record: SessionRecord, harness: Harness, reports: Sequence[Report]) -> bool:
@@ -319,7 +319,9 @@ def _take_all(system: System, record: SessionRecord, harness: Harness, reports: 
         try:
             discard(folder, report)
         except OSError as error:
-            raise StoreBroken(f"{folder / report.name} cannot be removed: {error.strerror}", "see its owner") from error
+            raise StoreBroken(
+                f"{folder / report.name} cannot be removed: {error.strerror}", "check its owner"
+            ) from error
     return True
 
 

@@ -434,7 +434,7 @@ def _refusal(record: SessionRecord, about: str, exact: Callable[[str], str], why
     said += f", {exact(attach_of(record.name))}"
     if why is Reason.ASKER_UNPROVEN:
         restart = f"`the-loop standing restart {record.name}`"
-        said += ". If an earlier version of the-loop started the session, restart it, and its requests carry the proof"
+        said += ". If an earlier version of the-loop started the session, restart it, so that its requests prove this"
         said += f": {exact(restart)}"
     return NewPost(
         f"p-unasked-{about}", f"unasked:{about}", OutboundKind.NOTE, record.uid, record.name, OWN_CHAT, f"{said}."

@@ -112,7 +112,7 @@ def say(
     cleaned = clean(text)
     if len(cleaned.text) > MOST_TEXT:
         raise InvalidValue(
-            f"the message has {len(cleaned.text):,} characters, and {MOST_TEXT:,} are taken",
+            f"the message has {len(cleaned.text):,} characters, and at most {MOST_TEXT:,} are accepted",
             "put it where the agent can read it, and say where",
         )
     if known.unreadable is not None:
@@ -166,7 +166,7 @@ def _accepting(system: System, known: Known) -> tuple[SessionRecord, Sight]:
     decision = looker.gate(Wake.SAY, sight, known.name, record)
     if decision.action is Action.REFUSE or record is None:
         system.events.emit("standing.refused", name=known.name, reason=decision.because.text)
-        raise NotRunning(f"{known.name}: the message was not taken, for {decision.because.text}", decision.remedy)
+        raise NotRunning(f"{known.name}: the message was not taken, because {decision.because.text}", decision.remedy)
     return record, sight
 
 
@@ -200,7 +200,7 @@ def _commit(system: System, record: SessionRecord, message: NewMessage) -> None:
         if waiting >= limit:
             raise Refused(
                 f"{record.name}: {waiting} messages wait already, and limits.queuedPerSession is {limit}",
-                "let it work them off, or raise the limit",
+                "wait until some of them are delivered, or raise the limit",
             )
         system.inbox.add([message])
     system.events.emit(
@@ -413,7 +413,7 @@ def _note(record: SessionRecord, thread: tuple[str, str, str], count: int) -> Ne
         channel_kind=kind,
         text=(
             f"`{record.name}` was stopped; {what} cancelled. "
-            f"To do: start it: `the-loop standing start {record.name}`, then send again what still counts"
+            f"To do: start it: `the-loop standing start {record.name}`, then send again what you still want"
         ),
         channel=channel,
         thread=root,
@@ -457,7 +457,7 @@ def _check_waits(row: InboxRow) -> None:
     message = row.message
     if message.kind is Kind.BOOT:
         raise Refused(
-            f"{message.id} is the boot prompt of {message.name}, which no conversation goes without",
+            f"{message.id} is the boot prompt of {message.name}, which every new conversation needs",
             f"stop the session instead: `the-loop standing stop {message.name}`",
         )
     if row.state is MessageState.ACCEPTED:
@@ -468,5 +468,5 @@ def _check_waits(row: InboxRow) -> None:
     if row.state not in WAITING:
         raise Refused(
             f"message {message.id} cannot be cancelled: it is {row.state.value}",
-            f"only what waits can be: `the-loop standing queue {message.name}`",
+            f"only waiting messages can be cancelled: `the-loop standing queue {message.name}` lists them",
         )

@@ -325,7 +325,7 @@ def modified(path: Path, now: datetime) -> datetime | None:
     except FileNotFoundError:
         return None
     except (OverflowError, ValueError) as error:
-        raise StoreBroken(f"{path} was written at no time that there is: {error}", f"`touch {path}`") from error
+        raise StoreBroken(f"{path} has an impossible time stamp: {error}", f"`touch {path}`") from error
     except OSError as error:
         raise StoreBroken(f"{path} cannot be looked at: {error.strerror}", "give yourself the rights to it") from error
     return now

@@ -145,7 +145,7 @@ def moved_text(name: str, channel: str) -> str:
 def closing_text(name: str, actor: str, lost: int) -> str:
     """Return the last reply of a session that is deleted. `lost`: messages that went with it and came to no turn."""
     many = "1 message" if lost == 1 else f"{lost} messages"
-    gone = f"As far as is known, no turn took {many} to it. " if lost else ""
+    gone = f"As far as is known, its agent did not get {many}. " if lost else ""
     return (
         f"standing session `{name}` was deleted by {actor}. {gone}This thread is closed: replies here reach nobody. "
         f"(`{standing_ref(name)}`)"
@@ -161,8 +161,8 @@ def ended_text(
     """
     what = f"`{name}` has ended: {exit_text(end)}."
     if kept:
-        what = f"{what} It had just begun a new conversation instead of {kept}, without any turn, so the next start"
-        what = f"{what} resumes {kept}."
+        what = f"{what} It had begun a new conversation instead of {kept}, and the new one had no turn yet, so the next"
+        what = f"{what} start resumes {kept}."
     start = f"`the-loop standing start {name}`"
     if isinstance(then, BringBack):
         budget = f"restart {then.number} of {per_hour} within an hour"
@@ -181,7 +181,7 @@ def idle_text(name: str, stop_after: timedelta, stop_at: datetime) -> str:
     """Return the announcement of an idle session's end."""
     return (
         f"`{name}` has had nothing to do for nearly {duration_text(stop_after)} and will be stopped at "
-        f"{_at(stop_at)}. Any message keeps it. Its conversation is kept either way."
+        f"{_at(stop_at)}. Any message prevents that. Its conversation is kept in either case."
     )
 
 

@@ -163,7 +163,7 @@ def test_a_button_of_an_earlier_instance_does_nothing(bound: System, presses: Pr
         bound.records.write(record)
     hook.hang_up()
 
-    assert "An instance of the session that has ended" in told.text
+    assert "an earlier instance of the session, which has ended" in told.text
 
 
 def test_nobody_waits_while_a_service_has_just_come_back(bound: System, hook: Hook) -> None:

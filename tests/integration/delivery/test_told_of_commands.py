@@ -163,4 +163,4 @@ def test_a_deletion_tells_how_much_went_with_the_session(system: System) -> None
     closing = system.outbox.get(f"p-closing-{uid}")
     assert (accepted.state, queued.state) == (S.ACCEPTED, S.QUEUED)
     assert closing is not None
-    assert "As far as is known, no turn took 2 messages to it" in closing.post.text
+    assert "As far as is known, its agent did not get 2 messages" in closing.post.text
