@@ -197,7 +197,7 @@ async def _obeyed(asked: Command, sessions: Sessions) -> Draft:
         return help_view("" if command else verb, usable)
     if not sessions.has_role(asked.user, command.role):
         await sessions.refuse(asked)
-        return plain_view(f"{verb} is for the operators of this the-loop (channels.slack.operators) alone.")
+        return plain_view(f"{verb}: only the operators (channels.slack.operators) may use this command.")
     lists = command.alone and not (command.names and len(asked.words) > 1)
     try:
         return await (_listed(asked, sessions) if lists else _ordered(asked, command, sessions))
@@ -216,7 +216,7 @@ async def _listed(asked: Command, sessions: Sessions) -> Draft:
 async def _ordered(asked: Command, command: commandtable.Command, sessions: Sessions) -> Draft:
     text, more = asked.rest, command.takes_text
     if len(asked.words) < 2 or (more and not text.strip()) or (not more and len(asked.words) > 2):
-        return plain_view(f"It is used so: {COMMAND} {command.chat}")
+        return plain_view(f"Usage: {COMMAND} {command.chat}")
     order = IncomingOrder(KIND, asked.user, asked.user_name, asked.verb, asked.words[1], text)
     return told_view(await sessions.door.order(order))
 

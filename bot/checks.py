@@ -41,7 +41,7 @@ class Check:
             told = "channels.slack.enabled is false, so the service does not connect to Slack"
             yield Finding("enabled", State.FAILED, told, "set it to true")
         if not self._settings.channel:
-            told = "no channel is configured, so a session that names none of its own is announced nowhere"
+            told = "no channel is configured, so a session without a channel of its own is not announced"
             yield Finding("channel", State.FAILED, told, "set channels.slack.channel to the id of the channel (C…)")
         if not self._settings.authorized_users:
             yield Finding(
@@ -121,7 +121,7 @@ class Check:
         else:
             yield Finding("signing secret", State.OK, f"in {secret.variable}")
         url = f"{manifest.PLACEHOLDER}{PATH}"
-        told = f"events, interactivity and {COMMAND} must be sent to {url}, which no call can ask Slack about"
+        told = f"Slack must send events, interactivity and {COMMAND} to {url}; no call to Slack can check that"
         yield Finding("request URLs", State.OK, told)
 
     def _of_the_socket(self) -> Iterator[Finding]:
@@ -148,7 +148,7 @@ def _scopes(granted: str | None, mode: str) -> Finding:
     if granted is None:
         remedy = f"see whether the page OAuth & Permissions of the app names them: {', '.join(needed)}"
         return Finding(
-            "scopes", State.UNKNOWN, "could not be told: Slack's answer does not name the token's scopes", remedy
+            "scopes", State.UNKNOWN, "not known: Slack's answer does not name the token's scopes", remedy
         )
     given = {scope.strip() for scope in granted.split(",") if scope.strip()}
     missing = [scope for scope in needed if scope not in given]

@@ -164,7 +164,7 @@ PERMANENT: Mapping[str, tuple[str, str]] = {
     "channel_not_found": ("there is no such channel, or the bot may not see it", f"{_CHANNEL_KEY}; {_INVITE}"),
     "not_in_channel": ("the bot is not a member of the channel", _INVITE),
     "is_archived": ("the channel is archived", f"unarchive it, or {_CHANNEL_KEY}"),
-    "restricted_action": ("the workspace lets this app not post there", "ask a workspace admin to allow it"),
+    "restricted_action": ("the workspace does not let this app post there", "ask a workspace admin to allow it"),
     "restricted_action_read_only_channel": ("the channel is read-only", "ask a workspace admin to allow the bot"),
     "restricted_action_thread_only_channel": ("only threads are allowed there", _CHANNEL_KEY),
     "restricted_action_thread_locked": ("the thread is locked", _ANNOUNCE),
@@ -196,11 +196,11 @@ PERMANENT: Mapping[str, tuple[str, str]] = {
     "thread_not_found": ("the thread is gone", _ANNOUNCE),
     "message_not_found": ("the message is gone", _ANNOUNCE),
     "cant_update_message": ("this message cannot be edited by the bot", _ANNOUNCE),
-    "edit_window_closed": ("the workspace lets messages not be edited any more", _ANNOUNCE),
+    "edit_window_closed": ("the workspace no longer lets this message be edited", _ANNOUNCE),
     "cannot_reply_to_message": ("that kind of message takes no replies", _ANNOUNCE),
     "msg_too_long": ("the text is longer than Slack takes", "the whole text is in the session's pane"),
     "no_text": ("there is no text", "report this: the-loop must not post an empty text"),
-    "user_not_in_channel": ("the member is not in the channel", "nothing is to be done"),
+    "user_not_in_channel": ("the member is not in the channel", "nothing needs to be done"),
     "user_not_found": ("there is no such member", "correct channels.slack.authorizedUsers"),
     "unknown_method": ("the server at channels.slack.apiUrl does not know the method", "correct channels.slack.apiUrl"),
     "metadata_too_large": ("the message's metadata is too large", "report this: the-loop keeps it small"),
@@ -273,7 +273,7 @@ def channel_error(method: str, where: str, error: Exception) -> ChannelError:
     unreached = _unreached(error)
     reason = redact(str(error)) or type(error).__name__
     state = "could not be reached" if unreached else "gave no answer"
-    remedy = "nothing is to be done if the network comes back; else look at channels.slack.apiUrl"
+    remedy = "wait until the network is back; if that does not help, check channels.slack.apiUrl"
     return ChannelError(f"{about}: {state}: {reason}", remedy, transient=True, unclear=not unreached)
 
 

@@ -184,7 +184,7 @@ class Files:
 
     async def _download(self, file: Attachment) -> bytes:
         if file.size > SIZE_MAX:
-            raise Unfetched(f"it has {file.size:,} bytes, and {SIZE_MAX:,} are the most")
+            raise Unfetched(f"it has {file.size:,} bytes, and at most {SIZE_MAX:,} are fetched")
         timeout = aiohttp.ClientTimeout(total=self._pace.call)
         loopback = on_loopback(self._settings.api_url)
         try:
@@ -261,7 +261,7 @@ async def _body(answer: aiohttp.ClientResponse, file: Attachment, *, direct: boo
     if answer.content_type == "text/html" and (file.kind != "text/html" or len(data) != file.size):
         raise Unfetched("Slack answered with a sign-in page: the bot may not read it (scope files:read)")
     if file.size and len(data) != file.size:
-        raise Unfetched(f"{len(data):,} bytes came of {file.size:,}", 0.0)
+        raise Unfetched(f"{len(data):,} bytes arrived, and Slack had stated {file.size:,}", 0.0)
     return bytes(data)
 
 

@@ -23,11 +23,11 @@ _NOT_FETCHED = {
     "external": "it is kept on another site, which the bot has no access to",
     "tombstone": "it was deleted",
     "hidden_by_limit": "the workspace's plan hides it",
-    "list": "a list of Slack's is no file that can be fetched; paste what matters of it",
+    "list": "a list in Slack cannot be fetched as a file; paste the part of it that matters",
 }
 _CLIPS = ("slack_audio", "slack_video")
 _MENTION = "message_mention"
-_NOT_QUOTED = "a mention brings no words of the message along; forward it, or paste them"
+_NOT_QUOTED = "a mention does not contain the words of the message; forward the message, or paste its words"
 
 
 @dataclass(frozen=True)

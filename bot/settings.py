@@ -54,8 +54,8 @@ MemberId = Annotated[
     *matching(
         "(?:[TE][A-Z0-9]{2,}:)?[UW][A-Z0-9]{2,}",
         "a member id such as U0123456789 (in Slack: the person's profile, then `Copy member ID`; a guest, or somebody "
-        "of another organization, with the team's id: T0123456789:U0123456789); names are not taken, since anyone can "
-        "take another's name",
+        "of another organization, with the team's id: T0123456789:U0123456789); names are not accepted, because anyone "
+        "can choose another's name",
     ),
 ]
 Variable = Annotated[str, AfterValidator(_variable)]

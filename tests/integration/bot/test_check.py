@@ -61,7 +61,7 @@ def test_scopes_that_slack_does_not_name_are_not_called_missing(workspace: Works
 
     bad = _bad(channel_on(workspace).check())
 
-    assert "could not be told" in bad["scopes"].detail
+    assert "not known" in bad["scopes"].detail
     assert "missing" not in bad["scopes"].detail
     assert "OAuth & Permissions" in bad["scopes"].remedy
     assert "usergroups:read" in bad["scopes"].remedy

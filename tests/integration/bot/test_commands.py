@@ -132,7 +132,7 @@ def test_verbs_of_operators_are_refused_to_members(
     """Nothing of them reaches core."""
     workspace.command("alice", "agents", f"/the-loop {verb} scribe")
 
-    workspace.wait_for_ephemeral("alice", lambda message: "for the operators" in message["text"])
+    workspace.wait_for_ephemeral("alice", lambda message: "only the operators" in message["text"])
     assert door.orders == []
     assert door.refused == [Refusal("slack", workspace.user_id("alice"), verb, "scribe")]
 

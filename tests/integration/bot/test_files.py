@@ -152,7 +152,7 @@ def test_what_is_too_large_is_not_begun(
     ts = workspace.say("alice", "agents", "see", root, files={"big.txt": "x" * 11, "small.txt": "x"})
 
     big, small = fetched(door, ts)
-    assert "11 bytes, and 10 are the most" in big.problem
+    assert "11 bytes, and at most 10 are fetched" in big.problem
     assert small.path
 
 
@@ -188,7 +188,7 @@ def test_a_file_of_another_size_than_is_stated_is_not_taken(
     ts = workspace.say("alice", "agents", "see", root, files={"notes.txt": "x" * 5})
 
     [file] = fetched(door, ts)
-    assert file.problem == f"5 bytes came of {stated}"
+    assert file.problem == f"5 bytes arrived, and Slack had stated {stated}"
     assert door.kept == {}
 
 
