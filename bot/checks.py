@@ -147,9 +147,7 @@ def _scopes(granted: str | None, mode: str) -> Finding:
     needed = manifest.scopes(mode)
     if granted is None:
         remedy = f"see whether the page OAuth & Permissions of the app names them: {', '.join(needed)}"
-        return Finding(
-            "scopes", State.UNKNOWN, "not known: Slack's answer does not name the token's scopes", remedy
-        )
+        return Finding("scopes", State.UNKNOWN, "not known: Slack's answer does not name the token's scopes", remedy)
     given = {scope.strip() for scope in granted.split(",") if scope.strip()}
     missing = [scope for scope in needed if scope not in given]
     if missing:

@@ -574,7 +574,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "loop schedule",
-        "Set the next run of a loop that has neither an interval nor a cron expression.",
+        "Set the next run of a loop whose agent chooses each run.",
         Verb.LOOP,
         (
             _LOOP,

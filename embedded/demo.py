@@ -179,7 +179,7 @@ def _make_way(folder: Path, environ: Mapping[str, str], tell: Callable[[str], No
             f"a service without a page runs in {folder} (pid {pid}), and does not end",
             f"end it with `kill -KILL {pid}`, then try again; the session lives on in tmux",
         )
-    tell(f"In {folder} ran a service without a page (pid {pid}). It is ended; its session lives on, and goes on here.")
+    tell(f"There was a service without a page in {folder} (pid {pid}). It was ended; its session goes on here.")
 
 
 def _answers(page: str) -> bool:
@@ -272,7 +272,7 @@ def farewell(ended_by: str | None, stop: str, live: Live) -> str:
     """Return what ended the demo, the signal's name or None for a failure, and what is left of it."""
     why = {"SIGINT": "Ctrl-C was pressed", "SIGTERM": "it was told to stop"}.get(ended_by or "", "a part of it failed")
     if live is Live.UNKNOWN:
-        left = f"Whether the session `{DEMO_SESSION}` lives on in tmux ({target_for(DEMO_SESSION)}) could not be asked."
+        left = f"It is not known whether the session `{DEMO_SESSION}` lives on in tmux ({target_for(DEMO_SESSION)})."
     elif live is Live.LIVE:
         left = (
             f"The session `{DEMO_SESSION}` lives on in tmux ({target_for(DEMO_SESSION)}): the next `make run` goes on "
@@ -377,4 +377,4 @@ def _facts(process: "subprocess.Popen[bytes]", file: Path, log: Path) -> Mapping
             facts: Mapping[str, Any] = json.loads(file.read_text())
             return facts
         clock.pause(0.05)
-    raise WorkspaceNotStarted("the demo's workspace did not come up", f"its last words are in {log}")
+    raise WorkspaceNotStarted("the demo's workspace did not come up", f"its last output is in {log}")

@@ -313,7 +313,7 @@ def read_token(path: Path) -> str | None:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
             raise StoreBroken(
-                f"{path}: the token is not used, for others may read or change that file",
+                f"{path}: the token is not used, because others may read or change that file",
                 "remove it: the next start makes a new one",
             )
         return os.read(descriptor, _LONGEST_TOKEN).decode("utf-8", "replace").strip()

@@ -32,7 +32,7 @@ def check(session: Session) -> int:
     elif exists:
         print_line(f"{path}: nothing is wrong")
     else:
-        nothing = f"{path}: there is no such file, so none was checked: all is default; `the-loop config init` makes it"
+        nothing = f"{path}: there is no such file, so every key has its default; `the-loop config init` makes the file"
         print_line(session.exact(nothing))
     for warning in () if session.json else warnings:
         warn(f"the-loop: {warning}")
@@ -85,5 +85,6 @@ def path(session: Session) -> int:
     if session.json:
         print_json({"path": str(location.path), "why": location.why, "exists": exists})
     else:
-        print_line(f"{location.path} ({location.why}{'' if exists else '; there is no such file: all is default'})")
+        missing = "" if exists else "; there is no such file, so every key has its default"
+        print_line(f"{location.path} ({location.why}{missing})")
     return EXIT_OK

@@ -50,8 +50,8 @@ class OutputBroken(Exception):
 
     def __init__(self, error: OSError) -> None:
         super().__init__(
-            f"the answer cannot be written to standard output: {error.strerror}; what the command was to do may be "
-            "done, so look before you repeat it, and see where its output goes"
+            f"the answer cannot be written to standard output: {error.strerror}; the command may have done its work: "
+            "look before you repeat it, and check where its output goes"
         )
 
 
@@ -359,7 +359,8 @@ def print_harnesses(harnesses: Sequence[Mapping[str, Any]]) -> None:
     """Print which version of each program is installed, and what there is to say of it, one a line."""
     for row in harnesses:
         version, tried = row["version"] or "version unknown", row["tried"]
-        print_line(f"{row['name']}: {version} (tried: {tried[0]} to {tried[-1]}){_behind(row['detail'])}")
+        range_tried = f"tried: {tried[0]} to {tried[-1]}" if tried else "tried: none"
+        print_line(f"{row['name']}: {version} ({range_tried}){_behind(row['detail'])}")
 
 
 def _behind(detail: str) -> str:

@@ -26,7 +26,7 @@ _STARTER = """\
 
 routing:
   defaultHarness: claude          # claude, codex, opencode, gemini, bundled (a small agent), or a key of `harnesses`
-  # spawnWorkdir: ~/work          # where a session works that names no folder; paths start at this file's folder
+  # spawnWorkdir: ~/work          # the folder of a session without a `cwd`; paths start at this file's folder
   # harnessArgs:
   #   claude: [--permission-mode, acceptEdits]
 

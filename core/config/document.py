@@ -219,7 +219,8 @@ class _Reader:
             self._refuse(node, path, f"values more than {MAX_DEPTH} deep", "fewer", "use fewer aliases")
             return None
         if node in self._open:
-            self._refuse(node, path, "an alias of a value that holds it", "values with an end", "remove the alias")
+            found, allowed = "an alias inside the value that it stands for", "values that do not contain themselves"
+            self._refuse(node, path, found, allowed, "remove the alias")
             return None
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
@@ -293,7 +294,7 @@ class _Reader:
             )
             return None
         if isinstance(value, float) and not math.isfinite(value):
-            self._refuse(node, path, described(value), "numbers with an end", "write a number")
+            self._refuse(node, path, described(value), "finite numbers", "write a number")
             return None
         if isinstance(value, str) and not self._clean(value, node, path):
             return None

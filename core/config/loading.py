@@ -112,7 +112,9 @@ class DemoOnly(Refused):
     code = "demo_only"
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(f"{settings.source} is a demo's, whose page and tokens come with it alone", way_up(settings))
+        super().__init__(
+            f"{settings.source} belongs to a demo, and only the demo brings its page and tokens", way_up(settings)
+        )
 
 
 def state_root(folder: Path) -> Path:

@@ -166,8 +166,8 @@ def _no_token() -> Response:
         401,
         "unauthorized",
         "the request carries no token, or not the right one",
-        "send `Authorization: Bearer TOKEN`; the token is in the variable that service.tokenEnv names where that is "
-        "set, else in local/api-token of the state root",
+        "send `Authorization: Bearer TOKEN`; the token is in the variable that service.tokenEnv names, or, if that is "
+        "not set, in local/api-token of the state root",
         {"WWW-Authenticate": "Bearer"},
     )
 

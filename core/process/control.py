@@ -82,7 +82,7 @@ def listening(path: Path) -> socket.socket:
         server.close()
         raise StoreBroken(
             f"cannot listen on {path}: {error}",
-            "set state.root to a shorter path on a local disk, and see what stands there",
+            "set state.root to a shorter path on a local disk, and look at what is there",
         ) from error
     server.listen(_BACKLOG)
     return server

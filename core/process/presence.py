@@ -35,7 +35,7 @@ def running_service(lock: Path) -> int | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StoreBroken(f"cannot tell whether a service runs: {lock}: {error.strerror}", "see its owner") from error
+        raise StoreBroken(f"cannot tell whether a service runs: {lock}: {error.strerror}", "check its owner") from error
     with opened:
         try:
             fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)

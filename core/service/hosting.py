@@ -99,9 +99,9 @@ def findings(host: Host) -> tuple[Threat, ...]:
     if leaf and host.gives is not None and host.gives < host.needs:
         found.append(
             Threat(
-                f"the end of {leaf['unit']}, as at a shutdown, kills agents {host.gives:g} s after SIGTERM, and with "
-                "routing.tmux.harnessKillGraceSeconds they may take longer",
-                f"`systemctl --user edit {leaf['unit']}`, and write TimeoutStopSec={math.ceil(host.needs)} under "
+                f"when {leaf['unit']} ends, as at a shutdown, agents are killed {host.gives:g} s after SIGTERM, "
+                "but routing.tmux.harnessKillGraceSeconds allows them more time",
+                f"run `systemctl --user edit {leaf['unit']}`, and write TimeoutStopSec={math.ceil(host.needs)} under "
                 "[Service]",
             )
         )
@@ -337,8 +337,8 @@ def _told_row(row: Mapping[str, Any]) -> ServiceRow:
 
 def _outdated(settings: Settings, environ: Mapping[str, str], own: ServiceRow) -> str:
     """Return what there is to say of a service that was started with another configuration, and what renews it."""
-    named = f"{settings.source} holds now" if settings.source else "the defaults"
-    found = f"it works with another configuration than {named}, since it takes a change over at its start only"
+    named = f"what {settings.source} holds now" if settings.source else "the defaults"
+    found = f"its configuration differs from {named}, because it applies most changes only at its start"
     if demo_folder(settings) is not None:
         return f"{found}: end it; {way_up(settings)}"
     if _unit_serves(settings, environ) and _unit_pid() == own.pid:
@@ -346,8 +346,8 @@ def _outdated(settings: Settings, environ: Mapping[str, str], own: ServiceRow) -
     else:
         alone = f"end it by `kill {own.pid}`, and once it has ended `the-loop start`"
     return (
-        f"{found}. To renew it while the sessions live on: {alone}. "
-        "`the-loop restart` renews it too, and ends and resumes every session"
+        f"{found}. To apply the change while the sessions go on: {alone}. "
+        "`the-loop restart` applies it too, and ends and resumes every session"
     )
 
 
@@ -392,7 +392,7 @@ def _launch(system: System) -> None:
             _check_alive(system.paths, child)
             system.clock.pause(0.05)
     raise ServiceNotStarted(
-        f"the service did not come up within {_UP_SECONDS:.0f} s", f"its last words are in {system.paths.service_log}"
+        f"the service did not come up within {_UP_SECONDS:.0f} s", f"its last output is in {system.paths.service_log}"
     )
 
 
@@ -401,7 +401,7 @@ def _check_alive(paths: StatePaths, child: "subprocess.Popen[bytes] | None") -> 
     if child is None or child.poll() is None or running_service(paths.service_lock) is not None:
         return
     raise ServiceNotStarted(
-        f"the service ended at once with {child.returncode}", f"its last words are in {paths.service_log}"
+        f"the service ended at once with {child.returncode}", f"its last output is in {paths.service_log}"
     )
 
 

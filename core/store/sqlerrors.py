@@ -15,8 +15,8 @@ _DAMAGED = (
 )
 _RIGHTS = "make that file and its folder writable for you, or point state.root elsewhere"
 _BY_CODE = (
-    "see to it that only plain files of yours stand under that name and the same with -wal and -shm, in a folder that "
-    "you may write to"
+    "make sure that this file, and those with the same name and -wal or -shm, are plain files of yours, in a folder "
+    "that you may write to"
 )
 _LOCKED = "find the process that holds it (`fuser`), or try again"
 # Primary result codes: https://www.sqlite.org/rescode.html

@@ -40,7 +40,7 @@ def test_a_service_with_an_older_configuration_is_told_until_a_restart(alone: Pr
 
     detail = status.services["service"]["detail"]
     assert (before.services["service"]["detail"], after.services["service"]["detail"]) == ("", "")
-    assert f"another configuration than {alone.config} holds now" in detail
+    assert f"differs from what {alone.config} holds now" in detail
     assert re.search(r"`[^`]*the-loop --config \S+ restart`", detail)
     assert started.services["service"]["detail"] == detail
     assert detail in text.out

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from core.cli.main import run
-from core.cli.printing import print_logs, print_row, print_rows, print_window
+from core.cli.printing import print_harnesses, print_logs, print_row, print_rows, print_window
 from core.config.loading import load
 from core.harness import programs
 from core.harness.claude.adapter import TRIED
@@ -335,7 +335,7 @@ def test_a_check_without_any_file_says_that_it_read_none(terminal: Terminal, mon
 
     path = str(terminal.folder / "nowhere" / "the-loop" / "cli-config.yaml")
     assert (code, as_json) == (0, 0)
-    assert shown.startswith(f"{path}: there is no such file, so none was checked")
+    assert shown.startswith(f"{path}: there is no such file, so every key has its default")
     assert "config init`" in shown
     assert "nothing is wrong" not in shown
     assert answer == {"problems": [], "warnings": [], "ok": True, "path": path, "exists": False}
@@ -385,6 +385,12 @@ def test_a_table_tells_what_should_run_from_what_does(
     print_rows([{"name": "scribe", "status": "running", "live": live}], str)
 
     assert capsys.readouterr().out.splitlines()[1].split("  ")[1] == shown
+
+
+def test_a_program_of_which_no_version_was_tried_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    print_harnesses([{"name": "gemini", "version": "0.61.0", "tried": [], "detail": "nobody tried it"}])
+
+    assert capsys.readouterr().out == "gemini: 0.61.0 (tried: none): nobody tried it\n"
 
 
 def claude_says(terminal: Terminal, monkeypatch: pytest.MonkeyPatch, script: str) -> None:

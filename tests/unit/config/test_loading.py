@@ -182,7 +182,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(folder: ConfigFolder, te
         ("harnesses: {a: {start: [x], clear: Hyper-q}}", "harnesses.a.clear", "C-a to C-z"),
         ("harnesses: {a: {start: [x], settleMs: 1.5}}", "harnesses.a.settleMs", "a whole number"),
         ("limits: {queuedPerSession: 0}", "limits.queuedPerSession", "not below 1"),
-        ("eventLog: {maxBytes: .inf}", "eventLog.maxBytes", "numbers with an end"),
+        ("eventLog: {maxBytes: .inf}", "eventLog.maxBytes", "finite numbers"),
         ("state: {root: '~nobody-of-that-name/x'}", "state.root", "~user for users of this machine"),
         ("channels: {slack: {enabled: 'yes'}}", "channels.slack.enabled", "true or false"),
         ("service: {host: 'http://here'}", "service.host", "without brackets"),

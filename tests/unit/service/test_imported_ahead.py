@@ -26,7 +26,8 @@ for name, module in sorted(sys.modules.items()):
 BY_REQUEST = {
     ("core.http.host", "uvicorn"),
     ("core.http.host", "core.http.app"),
-    ("core.http.host", "core.http.app"),
+    ("core.http.host", "core.http.guard"),
+    ("core.service.assembly", "core.service.hosting"),  #: GET /api/v1/status
 }
 
 
@@ -34,7 +35,10 @@ WITHOUT_PROC = {("core.harness.base", "psutil"), ("core.tmux.handles", "psutil")
 #: with the first session of such a program, as an installed harness is: whoever has none pays no memory for it
 BY_SESSION = {("core.harness.catalogue", f"core.harness.{name}.adapter") for name in ("codex", "gemini", "opencode")}
 BY_PERSON = {("core.tmux.runner", "core.tmux.window")}  #: only `screen --history` and `--window` ask for it
-BY_START = {("core.store.migrations", "core.store.oldwords")}  #: a database of an earlier version, before any worker
+BY_START = {  #: before any worker
+    ("core.store.migrations", "core.store.oldwords"),  #: a database of an earlier version
+    ("core.service.wiring", "core.config.secrets"),  #: a chat's own file of secrets
+}
 
 
 def test_nothing_but_the_web_framework_is_imported_later() -> None:
