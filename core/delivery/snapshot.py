@@ -467,6 +467,25 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
     return over
 
 
+def ask_now(system: System, record: SessionRecord, pane: Pane | None) -> None:
+    """Ask the second source about a turn that runs by hooks' word: no hook tells of an Escape.
+
+    For whoever looks where no service does. A word that is older than the hooks' says nothing. Raises StoreBroken,
+    UnsupportedHarness.
+    """
+    if pane is None or pane.dead or ask_again(system, record, pane):
+        return
+    known, now = activity_of(system.activities, record), system.clock.now()
+    if known is None or not known.in_turn or known.ending or known.silence is not None:
+        return
+    opinion = probe_of(system.settings, system.paths, system.harnesses, record, pane.pid)
+    if opinion is None or not opinion.turn_over or opinion.written_at is None:
+        return
+    heard = max(known.since, known.last_report_at or known.since, known.turn_started_at or known.since)
+    if heard < opinion.written_at <= now - SETTLED:
+        replace_activity(system, record, known, second_guess(known, opinion, now))
+
+
 def look_at_record(system: System, record: SessionRecord) -> None:
     """Note whether the conversation's record is where it is looked for, in the form that is read, once a turn is over.
 

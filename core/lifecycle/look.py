@@ -139,18 +139,29 @@ def glance(
 
 
 def _activities(system: System, sessions: tuple[Known, ...], survey: Survey | None) -> Mapping[str, Activity]:
-    """Return what each session does. Whether a turn is over, of which hooks alone told a moment ago, is asked again."""
-    found = system.activities.all()
-    ending = [
-        known.record for known in sessions if known.record and (each := found.get(known.record.uid)) and each.ending
-    ]
-    if not ending or survey is None:
-        return found
-    from core.delivery.snapshot import settle_end
+    """Return what each session does. Whether a turn is over, of which hooks alone told a moment ago, is asked again.
 
-    for record in ending:
+    Without a service whoever lists sessions is the only one to look: the others at work are asked about, too.
+    """
+    found = system.activities.all()
+    known_at_work = [
+        (known.record, each)
+        for known in sessions
+        if known.record and (each := found.get(known.record.uid)) and (each.ending or each.in_turn)
+    ]
+    if not known_at_work or survey is None:
+        return found
+    from core.delivery.snapshot import ask_now, settle_end
+    from core.process.presence import running_service
+
+    alone = running_service(system.paths.service_lock) is None
+    for record, activity in known_at_work:
+        pane = survey.of_instance(record.instance_id or "")
         with suppress(UnsupportedHarness):  # nobody can be asked, and it stays as it is
-            settle_end(system, record, survey.of_instance(record.instance_id or ""))
+            if activity.ending:
+                settle_end(system, record, pane)
+            elif alone and record.phase is Phase.SETTLED:
+                ask_now(system, record, pane)
     return system.activities.all()
 
 

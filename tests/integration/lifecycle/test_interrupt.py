@@ -270,3 +270,15 @@ def test_a_record_that_cannot_be_read_keeps_no_turn_running(
     answer = verb(scribe, "scribe", ACTOR)
 
     assert (answer.ok, answer.sessions[0].detail, activity(scribe)) == (True, "its turn ended", ActivityState.IDLE)
+
+
+def test_a_turn_that_was_ended_in_the_terminal_is_seen_without_a_service(scribe: System, private: PrivateTmux) -> None:
+    """No hook tells of Escape, and nobody but the command that lists sessions looks."""
+    work(scribe)
+    before = get_standing(scribe, "scribe").activity
+
+    private.tmux("send-keys", "-t", TARGET, "Escape")
+
+    wait_until(lambda: get_standing(scribe, "scribe").activity is ActivityState.IDLE, "it is seen", seconds=10)
+    row = get_standing(scribe, "scribe")
+    assert (before, row.activity) == (ActivityState.BUSY, ActivityState.IDLE)
