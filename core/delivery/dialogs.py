@@ -188,10 +188,10 @@ class DialogWatch:
 
     def _over(self, record: SessionRecord, opinion: StatusProbe | None) -> bool:
         """Note that no dialog is open any more, and say so in the thread where it was shown."""
-        from core.delivery.permission_requests import AT_THE_TERMINAL
+        from core.delivery.permission_requests import CLOSED_THERE
 
         system, now = self._system, self._system.clock.now()
-        close(system, record, AT_THE_TERMINAL)
+        close(system, record, CLOSED_THERE)
         self._showing.discard(record.instance_id or "")
         before = activity_of(system.activities, record)
         if before is None or not waits_at_dialog(before):

@@ -65,6 +65,8 @@ _GRACE = timedelta(seconds=20)  #: for a client to come back to a service that w
 
 AT_THE_TERMINAL = "answered at the terminal"
 LEFT = "answered at the terminal, or its turn was ended there"
+CLOSED_THERE = "answered or rejected at the terminal"  #: of which nobody can tell which of both
+BY_EITHER = "rejected by {by}, or answered at the terminal: it is not known which"
 EXPIRED = "nobody answered in time; the dialog stays in the terminal"
 ASK_EXPIRED = "nobody answered in time"
 LOST = "the program no longer waits for this answer; look at the terminal"
@@ -290,7 +292,13 @@ class Requests:
         state = RequestState.ANSWERED if over else RequestState.OPEN
         with self._system.database.transaction(durable=True):
             moved = self._system.requests.move(
-                request, state=state, allowed=allowed, answers=answers, by=by, settled_at=now if over else None
+                request,
+                state=state,
+                allowed=allowed,
+                answers=answers,
+                by=by,
+                reason="",
+                settled_at=now if over else None,
             )
             if moved is not None and not over:
                 self._system.outbox.add([edit_of(moved, self._terminal(moved))])
@@ -311,7 +319,8 @@ class Requests:
         """Return why no answer counts any more, "" where one does.
 
         The harness's other source is asked, since no hook tells of an Enter in its dialog. One that cannot be asked, or
-        says nothing, leaves the answer to whoever is first.
+        says nothing, leaves the answer to whoever is first. Of a background agent's dialog it says nothing: while its
+        hook waits, Claude Code calls itself busy.
         """
         record = record_of_instance(self._system.records, request.instance)
         if record is None:
@@ -324,12 +333,12 @@ class Requests:
             return ENDED
         opinion = (
             probe_of(self._system.settings, self._system.paths, self._system.harnesses, record, pane.pid)
-            if request.kind is not RequestKind.ASK
+            if request.kind is not RequestKind.ASK and request.agent == MAIN
             else None
         )
         if opinion is None or opinion.state in ASKING_STATES or opinion.written_at is None:
             return ""
-        return AT_THE_TERMINAL if opinion.written_at > request.asked_at else ""
+        return LEFT if opinion.written_at > request.asked_at else ""
 
     def end(self, request: Request, state: RequestState, reason: str) -> Request | None:
         """Settle an open request, or one whose answer did not arrive; see `settle`."""
@@ -461,10 +470,13 @@ def settle(system: System, request: Request, state: RequestState, reason: str) -
 def mark_rejected(system: System, record: SessionRecord, by: str) -> None:
     """Note who is about to reject the dialog of the session's turn by a command; "": the key had no effect.
 
-    Whoever notices first that the dialog is gone then names them. Raises StoreBroken.
+    Whoever notices first that the dialog is gone then names them. The same key may reject the dialog of an agent in the
+    background, if the terminal shows that: whether it did is not known. Raises StoreBroken.
     """
-    for request in _of_turn(system, record):
-        system.requests.move(request, reason=f"rejected by {by}" if by else "")
+    of_turn = {request.id for request in _of_turn(system, record)}
+    for request in _shown(system, record):
+        how = f"rejected by {by}" if request.id in of_turn else BY_EITHER.format(by=by)
+        system.requests.move(request, reason=how if by else "")
 
 
 def end_rejected(system: System, record: SessionRecord) -> None:
@@ -476,14 +488,20 @@ def end_rejected(system: System, record: SessionRecord) -> None:
 
 def _of_turn(system: System, record: SessionRecord) -> list[Request]:
     """Return the open requests that the session's terminal shows for its turn, not for an agent in the background."""
+    return [one for one in _shown(system, record) if one.agent == MAIN]
+
+
+def _shown(system: System, record: SessionRecord) -> list[Request]:
+    """Return the open requests that its terminal shows, or is about to show."""
     opened = [one for one in system.requests.open(record.uid) if one.instance == record.instance_id]
-    return [one for one in opened if one.agent == MAIN and one.kind is not RequestKind.ASK]
+    return [one for one in opened if one.kind is not RequestKind.ASK]
 
 
 def went_on(system: System, record: SessionRecord, agent: str, at: datetime, *, everything: bool) -> None:
     """End the requests of an agent that has gone on since: they were answered at the terminal.
 
-    Part of the observer's open transaction. `everything`: the harness has ended, and nobody in it waits.
+    An agent in the background goes on also if its dialog is rejected there by Escape, which no hook tells of. Part of
+    the observer's open transaction. `everything`: the harness has ended, and nobody in it waits.
     """
     for request in system.requests.open(record.uid):
         if request.instance != record.instance_id or request.kind is RequestKind.ASK:
@@ -491,7 +509,10 @@ def went_on(system: System, record: SessionRecord, agent: str, at: datetime, *, 
         if request.kind is RequestKind.DIALOG and not everything:
             continue  # its screen tells
         if everything or (request.agent == agent and request.asked_at < at):
-            settle(system, request, RequestState.GONE, ENDED if everything else AT_THE_TERMINAL)
+            there = AT_THE_TERMINAL if agent == MAIN else CLOSED_THERE
+            if everything and request.reason:  # whoever pressed a key before did not end the session by it
+                request = system.requests.move(request, reason="") or request
+            settle(system, request, RequestState.GONE, ENDED if everything else there)
 
 
 _LOOK_BACK = 50  #: messages of the session

@@ -155,6 +155,8 @@ class Activity:
     @property
     def untried_note(self) -> str:
         """Return what people should know of a version of its program that was never tried; "" for all others."""
+        if not self.version:
+            return self.untried  # it could not be asked for, and that says so
         return f"its program's version {self.version} is {self.untried}" if self.untried else ""
 
     @property

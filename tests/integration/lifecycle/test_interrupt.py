@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from core.base.errors import NotRunning, Refused
-from core.delivery.permission_requests import LEFT, mark_rejected
+from core.delivery.permission_requests import ENDED, LEFT, mark_rejected, went_on
 from core.delivery.permission_requests import settle as settle_request
 from core.delivery.snapshot import ask_again
 from core.lifecycle.interrupt import interrupt_standing
@@ -122,6 +122,41 @@ def test_who_has_rejected_a_dialog_is_told_whoever_notices_first(scribe: System)
 
     assert over is not None
     assert over.reason == f"rejected by {ACTOR}"
+
+
+@pytest.mark.parametrize(
+    ("by", "reason"),
+    [
+        ("", "answered or rejected at the terminal"),
+        (ACTOR, f"rejected by {ACTOR}, or answered at the terminal: it is not known which"),
+    ],
+    ids=["nobody", "interrupt"],
+)
+def test_what_became_of_a_background_agents_dialog_is_not_claimed(scribe: System, by: str, reason: str) -> None:
+    """It goes on also if Escape has rejected its dialog, and no hook tells of that."""
+    request = replace(asks(scribe, RequestKind.PERMISSION, "r-1"), id="r-2", key="r-2", agent="a-7")
+    assert scribe.requests.add(request)
+    record = recorded(scribe, "scribe")
+
+    mark_rejected(scribe, record, by)
+    went_on(scribe, record, "a-7", scribe.clock.now() + timedelta(seconds=1), everything=False)
+
+    over = scribe.requests.get("r-2")
+    assert over is not None
+    assert (over.state, over.reason) == (RequestState.GONE, reason)
+
+
+def test_a_session_that_ends_is_told_as_that(scribe: System) -> None:
+    """Whoever had pressed a key before."""
+    request = asks(scribe, RequestKind.PERMISSION, "r-1")
+    record = recorded(scribe, "scribe")
+
+    mark_rejected(scribe, record, ACTOR)
+    went_on(scribe, record, MAIN, scribe.clock.now(), everything=True)
+
+    over = scribe.requests.get(request.id)
+    assert over is not None
+    assert over.reason == ENDED
 
 
 def test_a_key_without_effect_has_rejected_nothing(scribe: System) -> None:
