@@ -18,7 +18,7 @@ from slack_sdk.web.slack_response import SlackResponse
 
 from bot import payloads
 from bot.clients import ASYNC_FAILURES, SYNC_FAILURES, Tokens, channel_error, web_client
-from bot.documents import Document
+from bot.documents import TIME_STAMP, Document
 from bot.payloads import KIND, Person
 from bot.settings import SlackSettings
 from core.base.clock import Clock
@@ -207,7 +207,13 @@ def words_of(seconds: float) -> str:
 
 
 def earlier(ts: str, seconds: int) -> str:
-    """Return the time stamp that many seconds before."""
+    """Return the time stamp that many seconds before. Raises ChannelError for what is none: it was damaged."""
+    if not TIME_STAMP.fullmatch(ts):
+        raise ChannelError(
+            f"Slack: {ts[:40]!r}, which says up to where the thread was read, is no time stamp",
+            "restore the database, or stop the service and remove the thread's row from its table `bindings`",
+            transient=False,
+        )
     whole, _, micros = ts.partition(".")
     return f"{max(0, int(whole) - seconds)}.{micros}"
 

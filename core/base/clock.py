@@ -61,20 +61,23 @@ def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
+_YEARS = range(1970, 9000)  #: of moments with which can be reckoned: a span before or after is in the calendar, too
+
+
 def from_iso(text: str) -> datetime:
-    """Return the aware UTC datetime of an ISO 8601 text. Raises ValueError."""
+    """Return the aware UTC datetime of an ISO 8601 text. Raises ValueError, also for one that is out of all bounds."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError as error:  # its day in UTC is before the year 1, or after 9999
-        raise ValueError(f"{text!r} is beyond the calendar") from error
+    if moment.year not in _YEARS:
+        raise ValueError(f"{text!r} is not of our time")
+    return moment.astimezone(UTC)
 
 
 def from_epoch(seconds: float) -> datetime | None:
-    """Return the aware UTC datetime of so many seconds since the epoch, None for what is beyond the calendar."""
+    """Return the aware UTC datetime of so many seconds since the epoch, None for one that is out of all bounds."""
     try:
-        return datetime.fromtimestamp(seconds, UTC)
+        moment = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
         return None
+    return moment if moment.year in _YEARS else None

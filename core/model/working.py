@@ -1,11 +1,30 @@
 """What an agent is doing, in words, from what is stored of it: see Working.to_json. No I/O."""
 
+import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
 Told = Mapping[str, Any]
 
 _BOXES = {"done": "[x]", "in progress": "[>]", "pending": "[ ]"}
+
+
+def told_of(text: str) -> Told:
+    """Return what is stored, of the form that every surface takes for granted: see Working.to_json.
+
+    Raises ValueError, TypeError, LookupError, AttributeError, RecursionError for anything else.
+    """
+    told: Told = json.loads(text)
+    usage = told["usage"]
+    counts = [*filter(None, (usage["turn"], usage["session"])), *usage["byModel"].values()]
+    if any(one["costUsd"] is not None and not math.isfinite(one["costUsd"]) for one in counts):
+        raise ValueError("a cost is no number")
+    described(told)
+    in_short(told)
+    for one in counts:
+        _tokens(one)
+    return told
 
 
 def described(told: Told) -> dict[str, str]:

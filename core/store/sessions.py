@@ -13,6 +13,7 @@ from core.base.errors import Refused
 from core.model.activity import Activity, ActivityState, Capability, Silence
 from core.model.restarting import Announced, End, Stage
 from core.model.session import Binding, Thread
+from core.model.working import told_of
 from core.store import queries
 from core.store.columns import Rows, column, from_column, reason_from, reason_to, to_column
 
@@ -298,14 +299,7 @@ class Workings:
 
 
 def _working(found: sqlite3.Row) -> tuple[str, str, Mapping[str, Any]]:
-    return found["uid"], found["instance"], column(found, "told", _object)
-
-
-def _object(text: str) -> Mapping[str, Any]:
-    found = json.loads(text)
-    if not isinstance(found, dict):
-        raise TypeError("no object")
-    return found
+    return found["uid"], found["instance"], column(found, "told", told_of)
 
 
 _KEPT = timedelta(days=1)  #: longer than any window in which restarts are counted

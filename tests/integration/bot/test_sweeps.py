@@ -63,6 +63,23 @@ def test_what_was_missed_before_the_start_comes_in_order(workspace: WorkspaceThr
     assert done.oldest.endswith(" s")
 
 
+@pytest.mark.parametrize("damaged", ["", "later", "9" * 400, "-1.000000"])
+def test_a_thread_whose_cursor_is_damaged_holds_up_no_other(
+    workspace: WorkspaceThread, door: Door, damaged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody knows from where on it is to be read, which is told; the others' replies come in."""
+    bound(workspace, door, "broken")
+    door.bound[0] = replace(door.bound[0], cursor=damaged)
+    root = bound(workspace, door)
+    [sent] = miss(workspace, root, ["hello"])
+
+    with Served(workspace, door):
+        swept(door)
+
+    assert came_in(door) == [(sent, "hello")]
+    assert [vars(one)["session"] for one in caplog.records if one.message == "a thread cannot be read"] == ["broken"]
+
+
 def test_a_gap_is_told_before_the_first_reply_of_a_connection(workspace: WorkspaceThread, door: Door) -> None:
     """At every connection, so that core can hold back what comes live before it has what was missed."""
     root = bound(workspace, door)

@@ -1,5 +1,6 @@
 """Rows that nobody can understand: a later version's, or damaged. They are named, and hold up no other."""
 
+import json
 import logging
 from datetime import timedelta
 
@@ -11,7 +12,7 @@ from core.store.database import Database
 from core.store.inbox import Inbox
 from core.store.loops import Loops
 from core.store.outbox import Outbox
-from core.store.sessions import Activities, Bindings, ExitLedger
+from core.store.sessions import Activities, Bindings, ExitLedger, Workings
 from tests.unit.store.samples import NOON, a_binding, a_loop, a_message, a_post
 
 
@@ -122,6 +123,51 @@ def test_a_value_without_a_bottom_is_an_impossible_one(database: Database, colum
     _spoil(database, f"UPDATE activities SET {column} = '{'[' * 100_000}' WHERE uid = 's-a'")
 
     assert set(activities.all()) == {"s-b"}
+
+
+@pytest.mark.parametrize("year", ["0001", "1969", "9999"])
+def test_a_time_out_of_all_bounds_is_an_impossible_one(database: Database, year: str) -> None:
+    """A span before or after it may be none that a calendar has."""
+    activities = Activities(database)
+    activities.put(Activity("s-a", "i-a", ActivityState.IDLE, NOON))
+    _spoil(database, f"UPDATE activities SET since = '{year}-01-01T00:00:00.000000Z'")
+
+    assert activities.get("s-a") is None
+    assert f"since is '{year}" in database.bad_rows()[0]
+
+
+USED = '{"input": 1, "output": 2, "cached": 3, "costUsd": COST}'
+TOLD = (
+    '{"plan": [{"text": "a", "state": "done"}], "tool": "", "model": null, "context": {"used": 1, "size": 2},'
+    ' "usage": {"turn": null, "session": USED, "byModel": {"m": USED}}, "limit": {"what": "w", "until": null}}'
+).replace("USED", USED)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "{}",
+        "[]",
+        "null",
+        TOLD.replace("COST", "NaN"),
+        TOLD.replace("COST", "1e999"),
+        TOLD.replace("COST", '"1"'),
+        TOLD.replace("COST", "1").replace('"state": ', '"status": '),
+        TOLD.replace("COST", "1").replace('"input": 1, ', ""),
+        TOLD.replace("COST", "1").replace('"until": null', '"until": 3'),
+        TOLD.replace("COST", "1").replace('"used": 1', '"used": "1"'),
+    ],
+)
+def test_what_an_agent_does_is_of_the_form_that_is_shown(database: Database, told: str) -> None:
+    """Anything else is named, and is not known of that session."""
+    workings = Workings(database)
+    for uid in ("s-a", "s-b"):
+        workings.put(uid, "i-1", json.loads(TOLD.replace("COST", "0.5")))
+    _spoil(database, f"UPDATE workings SET told = '{told}' WHERE uid = 's-a'")
+
+    assert set(workings.all()) == {"s-b"}
+    assert workings.get("s-a") is None
+    assert "workings" in database.bad_rows()[0]
 
 
 def test_a_number_without_a_measure_is_an_impossible_one(database: Database, loops: Loops) -> None:
