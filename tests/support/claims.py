@@ -120,10 +120,14 @@ class Case:
 
     def busy(self, seconds: float = 60) -> None:
         """Let a turn run for so long, where it takes messages at all."""
-        over = len(self.deeds("over"))
-        self.say(f"sleep {seconds:g}")
+        over, text = len(self.deeds("over")), f"sleep {seconds:g}"
+        self.say(text)
         if self.told[-1].outcome in ("confirmed", "accepted"):
             self.wait("began", over + 1)
+        else:  # a slow machine may take longer than a say waits
+            wait_until(
+                lambda: len(self.deeds("began")) > over or self.waits(text), f"{self.name} is busy, or takes none"
+            )
 
     def wait(self, what: str, count: int = 1) -> None:
         """Wait until the program has done that so many times."""

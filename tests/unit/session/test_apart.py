@@ -107,7 +107,7 @@ def test_a_delivery_that_fails_holds_up_no_other(simulation: Simulation) -> None
     states = {name: row.state for name, row in rows.items() if row is not None}
     [told] = events(simulation.system, "standing.passed_over")
     assert isinstance(outcomes[f"s-{ODD}"], Unforeseen)
-    assert states == {ODD: MessageState.PENDING, EVEN: MessageState.ACCEPTED}
+    assert states == {ODD: MessageState.PENDING, EVEN: MessageState.CONFIRMED}
     assert (told["name"], told["level"]) == (ODD, "error")
 
 
