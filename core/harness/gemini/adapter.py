@@ -91,6 +91,7 @@ class GeminiHarness:
         settle=0.5,  # an Enter within 0.04 s after the paste was read is a newline; a busy machine needs longer
         echo=Echo("\n > ", r"\[Pasted Text: \d+"),
         evidence=True,
+        recorded_within=5.0,  # 0.3 s where it has the machine for itself
         boot_signal=True,
         turn_gate=True,
         tools=True,
