@@ -32,6 +32,7 @@ from core.model.activity import Capability, consequences, graded, unfinished_tex
 from core.model.reasons import OF_PLUGIN
 from core.model.rows import Row, drift
 from core.model.session import LastExit, Live, Outcome, Phase, SessionRecord, Status, Thread, deletion_text
+from core.process.presence import running_service
 from core.session.commands import exact_for
 from core.session.folder import LONGEST_OUTPUT, check_files, fingerprints_now, given_otherwise, output_path
 from core.session.sessions import Known, definition_of, every_session, left_default, moved, resolve
@@ -86,7 +87,7 @@ def list_standing(system: System, *, working: bool = True) -> tuple[Row, ...]:
 def get_standing(system: System, name: str) -> Row:
     """Return the session's row. Raises UnknownSession, InvalidValue."""
     known = definition_of(system.settings, system.records, name)
-    return row_of(system, known, glance(system, (known,)))
+    return row_of(system, known, glance(system, (known,), late=True))
 
 
 def rows_told(
@@ -105,11 +106,17 @@ def rows_told(
 
 
 def glance(
-    system: System, sessions: tuple[Known, ...], ask: Callable[[], Survey] | None = None, *, working: bool = True
+    system: System,
+    sessions: tuple[Known, ...],
+    ask: Callable[[], Survey] | None = None,
+    *,
+    working: bool = True,
+    late: bool = False,
 ) -> Glance:
     """Look once at tmux and once at each table of the database; hook reports that wait are taken in first.
 
-    `ask`: how tmux is asked by whoever may know already that it is silent. `working`: see `list_standing`.
+    `ask`: how tmux is asked by whoever may know already that it is silent. `working`: see `list_standing`. `late`: with
+    what the harness's record says by now of a message that nobody watches.
     """
     trouble: list[str] = []
     survey = None
@@ -119,6 +126,8 @@ def glance(
         trouble.append(str(error))
     try:
         stuck = _ingest_waiting(system.paths, system.ingest, sessions)
+        if late:
+            stuck = {**stuck, **_read_late(system, sessions)}
         return Glance(
             survey,
             system.inbox.counts(),
@@ -202,6 +211,23 @@ def _ingest_waiting(paths: StatePaths, ingest: Callable[[str], None], sessions: 
                 ingest(record.uid)
         except CoreError as error:
             stuck[known.name] = f"{what}: {error}"
+    return stuck
+
+
+def _read_late(system: System, sessions: tuple[Known, ...]) -> Mapping[str, str]:
+    """Take in what records say of messages whose fate is open, where no service runs that does. Return as above."""
+    stuck = dict[str, str]()
+    for known in sessions:
+        record = known.record
+        if record is None or not record.instance_id or running_service(system.paths.service_lock) is not None:
+            continue
+        from core.delivery.evidence import Transcripts, candidates
+
+        try:
+            if candidates(system.inbox, record.uid):
+                Transcripts(system).read(record)
+        except CoreError as error:
+            stuck[known.name] = f"its record cannot be read: {error}"
     return stuck
 
 

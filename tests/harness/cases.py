@@ -67,7 +67,7 @@ def say(product: HarnessProduct, text: str, name: str = NAME) -> dict[str, Any]:
 def ask(product: HarnessProduct, text: str, name: str = NAME) -> None:
     """Say it, and wait until it is confirmed and answered."""
     say(product, text, name)
-    product.wait_state(text, "confirmed")
+    product.wait_confirmed(text, name)
     product.wait_activity("idle", name)
 
 
@@ -196,7 +196,7 @@ class Cases:
         file.write_text(text)
 
         alone.cli("standing", "say", NAME, "--file", str(file), "--json", seconds=TURN)
-        alone.wait_state(text, "confirmed")
+        alone.wait_confirmed(text)
         alone.wait_activity("idle")
         heard = heard_once(alone, text)
         path = file_of(heard)
@@ -323,7 +323,7 @@ class Cases:
         job = f"sleep {40 if Ability.TASKS in alone.kit.lacks else 15}"
         ask_job = f"work {alone.kit.job.format(seconds=job.split()[1])}"
         say(alone, ask_job)
-        alone.wait_state(ask_job, "confirmed")
+        alone.wait_confirmed(ask_job)
         wait_until(lambda: alone.left(job), "the job runs", TURN)
 
         if lacks(Ability.TASKS):

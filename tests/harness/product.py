@@ -141,6 +141,15 @@ class HarnessProduct(Product):
         except AssertionError as error:
             raise AssertionError(f"{error}; it is {self.state_of(text)}; the screen:\n{self.shown()}") from error
 
+    def wait_confirmed(self, text: str, name: str = NAME, seconds: float = TURN) -> None:
+        """Wait until a turn is known to have taken it: without a service that is found out by whoever looks."""
+        wait_until(
+            lambda: self.row(name) and self.state_of(text) == "confirmed",
+            f"{text[:80]!r} is confirmed; {self.state_of(text)}; {self.shown(name)}",
+            seconds,
+            every=1.0,
+        )
+
     def moves(self, text: str) -> list[str]:
         """Return by what evidence the message of that text moved on, once it is confirmed: accepted, confirmed.
 

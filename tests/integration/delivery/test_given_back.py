@@ -10,12 +10,14 @@ from core.base.names import new_marker, new_message_id
 from core.delivery.deliverer import Deliverer
 from core.delivery.evidence import Transcripts, take_in
 from core.delivery.saying import say
+from core.lifecycle.look import get_standing
 from core.lifecycle.pause import pause_standing
 from core.model.framing import framed
 from core.model.harness import TextQueued, TextReturned
 from core.model.message import InboxRow, Kind, MessageState, NewMessage
 from core.model.reasons import Because, Reason
 from core.model.session import entered
+from core.process.presence import ServiceLock
 from core.session.system import System
 from tests.support.killed import run_until
 from tests.support.talking import record_of, rows, times
@@ -50,21 +52,45 @@ def test_a_kill_after_it_was_given_back_loses_nothing(scribe: System, world: Wor
     assert times(scribe, "given back") == 1
 
 
-def submitted(system: System, text: str) -> InboxRow:
-    """Return a message of that text whose Enter was written, as far as its row tells: nothing was pasted."""
+def new_message(system: System, text: str) -> NewMessage:
+    """Return a message of that text, which nobody has been told of."""
     record = recorded(system, "scribe")
-    now, instance = system.clock.now(), record.instance_id
-    key = f"say:{text}"
-    message = NewMessage(
+    return NewMessage(
         id=new_message_id(), kind=Kind.SAY, actor=ACTOR, who="ann", via="cli", marker=new_marker(), raw=False,
-        order_us=0, created_at=now, key=key, uid=record.uid, name=record.name, generation=record.generation, text=text,
+        order_us=0, created_at=system.clock.now(), key=f"say:{text}", uid=record.uid, name=record.name,
+        generation=record.generation, text=text,
     )  # fmt: skip
+
+
+def submitted(system: System, text: str, message: NewMessage | None = None) -> InboxRow:
+    """Return a message of that text whose Enter was written, as far as its row tells: nothing was pasted."""
+    message = message or new_message(system, text)
+    instance, at = recorded(system, "scribe").instance_id, message.created_at
     system.inbox.add([message])
-    row = system.inbox.of_key(key)
+    row = system.inbox.of_key(message.key)
     assert row is not None
-    row = system.inbox.advance(row, S.CLAIMED, instance=instance, attempt=1, attempt_deadline=now)
-    row = system.inbox.advance(row, S.PASTED, pasted_at=now)
-    return system.inbox.advance(row, S.SUBMITTED, submitted_at=now, submits=1)
+    row = system.inbox.advance(row, S.CLAIMED, instance=instance, attempt=1, attempt_deadline=at)
+    row = system.inbox.advance(row, S.PASTED, pasted_at=at)
+    return system.inbox.advance(row, S.SUBMITTED, submitted_at=at, submits=1)
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_what_was_proven_too_late_is_known_to_whoever_looks(scribe: System, *, served: bool) -> None:
+    """Without a service nobody watches a message that `say` has given up: the next look reads the record."""
+    message = new_message(scribe, "a late proof")
+    say(scribe, "scribe", framed(message), actor=ACTOR, raw=True)
+    row = scribe.inbox.advance(submitted(scribe, message.text, message), S.UNKNOWN, Because(Reason.SECOND_ENTER))
+
+    service = ServiceLock(scribe.paths.service_lock)
+    if served:
+        service.take()
+    get_standing(scribe, "scribe")
+    if served:
+        service.release()
+
+    after = scribe.inbox.get(row.message.id)
+    assert after is not None
+    assert after.state is (S.UNKNOWN if served else S.CONFIRMED)
 
 
 def block(system: System, row: InboxRow) -> InboxRow:
