@@ -81,7 +81,7 @@ format: setup-dev
 	$(BIN)/ruff format .
 
 # mypy refuses a folder without a Python file.
-TYPED = $(foreach d,bot core embedded tests benchmarks,$(if $(shell find $(d) -name '*.py' 2>/dev/null | head -n 1),$(d))) \
+TYPED = $(foreach d,bot core embedded tests benchmarks examples,$(if $(shell find $(d) -name '*.py' 2>/dev/null | head -n 1),$(d))) \
 	$(wildcard the_loop.py)
 types: setup-dev
 	$(BIN)/mypy $(TYPED)

@@ -86,6 +86,15 @@ class UnknownLoop(CoreError, LookupError):
         super().__init__(f"no loop has the id {loop_id[:40]!r}", "look at the ids that `the-loop loop list` shows")
 
 
+class UnknownRequest(CoreError, LookupError):
+    """No request has that id, as far as whoever asks may know."""
+
+    code = "unknown_request"
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__(f"no request has the id {request_id[:40]!r}", "look at the open ones again")
+
+
 class Refused(CoreError):
     """The request is well formed, but the state of the session does not allow it."""
 

@@ -9,7 +9,8 @@ from core.base.values import dataclass
 STANDING_PREFIX = "standing:"
 TARGET_PREFIX = "loop-standing-"
 INSTANCE_VARIABLE = "THE_LOOP_INSTANCE"  #: in the environment of every process of an instance
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+NAME_PATTERN = r"[a-z0-9][a-z0-9-]{0,39}"  #: what a name of a session matches as a whole
+_NAME = re.compile(NAME_PATTERN)
 _WORK_ITEM = (  # compiled at its first use, which most commands have none of
     r"(?P<provider>github):(?:(?P<host>[a-z0-9.-]+\.[a-z0-9.-]+)/)?"
     r"(?P<owner>[A-Za-z0-9][A-Za-z0-9-]*)/(?P<repo>[A-Za-z0-9._-]+)#(?P<number>[1-9][0-9]{0,17})"

@@ -10,7 +10,7 @@ exactly as it was a moment before.
 from datetime import timedelta
 
 from core.base.clock import Deadline
-from core.base.errors import CoreError, InvalidValue, NotRunning, Refused, TmuxSilent
+from core.base.errors import InvalidValue, NotRunning, Refused, TmuxSilent, UnknownRequest
 from core.base.failpoints import Failpoint, failpoint
 from core.base.values import dataclass
 from core.delivery.dialogs import digest_of, forget_mode
@@ -167,15 +167,6 @@ class _Hand:
 EARLIER = "This was asked by an earlier instance of the session, which has ended. Nothing was done."
 NOBODY_WAITS = "The session cannot be reached at the moment. Press again in a few seconds, or answer at the terminal."
 _LONGEST = 4_000  #: characters of an answer in somebody's own words
-
-
-class UnknownRequest(CoreError, LookupError):
-    """No request has that id, as far as whoever asks may know."""
-
-    code = "unknown_request"
-
-    def __init__(self, request_id: str) -> None:
-        super().__init__(f"no request has the id {request_id[:40]!r}", "look at the open ones again")
 
 
 class NotAnswered(Refused):

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn, assert_never
 
 from core.base.clock import Deadline
-from core.base.errors import Refused, UnknownMessage
+from core.base.errors import Refused, UnknownMessage, UnknownRequest
 from core.base.names import new_marker, new_message_id
 from core.base.redaction import redactor_of
-from core.chat.answering import Answering, Given, NotAnswered, UnknownRequest
+from core.chat.answering import Answering, Given, NotAnswered
 from core.chat.commands import LINES, screen_told
 from core.chat.inbound import full, is_full
 from core.config.settings import secret_variables

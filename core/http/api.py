@@ -81,7 +81,7 @@ class _Api:
         return problem(error, partial(exact_for, self._facts.system.settings, self._facts.system.environ))
 
     async def _answer(self, request: Request, operation: Operation) -> Response:
-        asked = Asked(self._facts, principal_of(request.scope))
+        asked = self._asked(request)
         if operation.method == "GET":
             given = from_query(operation.takes, request.query_params.multi_items())
             return await self._reading.run(partial(self._done, asked, operation, given))
@@ -95,6 +95,10 @@ class _Api:
             work = partial(self._keys.once, asked.principal.actor, key, digest_of(request.url.path, body), work)
         return await self._acting.run(work)
 
+    def _asked(self, request: Request) -> Asked:
+        facts = self._facts
+        return Asked(facts.system, principal_of(request.scope), facts.status, facts.requests)
+
     def _done(self, asked: Asked, operation: Operation, given: dict[str, Any]) -> Response:
         """Do it, and return the answer; secrets are taken out for whoever is not the operator of this machine."""
         try:
@@ -106,10 +110,9 @@ class _Api:
         return told(answer if asked.principal.is_operator else self._redactor.redact_all(answer))
 
     async def _stream(self, request: Request, operation: Operation) -> Response:
-        asked = Asked(self._facts, principal_of(request.scope))
-        query = [(key, value) for key, value in request.query_params.multi_items() if key != "after"]
-        given = from_query(operation.takes, query)
-        position = last_event_id(request.headers, request.query_params)
+        asked = self._asked(request)
+        given = from_query(operation.takes, request.query_params.multi_items())
+        position = last_event_id(request.headers, given["after"])
         if self._feed is None:
             self._feed = Feed(self._facts.system.events, self._stopping, self._reading.run)
         last = given["last"] if "last" in request.query_params else 0

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from core.base.errors import InvalidValue
+from core.base.names import check_name
 from core.commandtable import Argument, Kind
 
 _TRUE, _FALSE = frozenset({"true", "1"}), frozenset({"false", "0"})
@@ -92,7 +93,7 @@ def _value(argument: Argument, key: str, value: Any) -> Any:
         return tuple(value)
     if not _fits(argument, value):
         raise InvalidValue(f"{key}: {shown(value)} cannot be taken", allowed=_allowed(argument))
-    return value
+    return check_name(value) if argument.word == "NAME" else value
 
 
 def _fits(argument: Argument, value: Any) -> bool:

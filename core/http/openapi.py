@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from core.base.names import NAME_PATTERN
 from core.commandtable import CHATS, Argument, Kind
 from core.http.arguments import CHAT_BLOCK, key_of
 from core.http.rest import API, Operation, operations_of
@@ -21,6 +22,10 @@ The HTTP API of the-loop. See docs/http.md for how it is reached and what its an
 Every answer is JSON. Each error is `{"error": {"code", "message", "remedy"}}`; codes are never renamed. Keys that are
 not described here may come with a later release.
 """
+
+
+_POSITION = "^[0-9a-z]{1,20}-[0-9]{1,18}$"
+_PATTERNS = {"name": f"^{NAME_PATTERN}$", "after": _POSITION}  #: by key
 
 
 def document(operations: Sequence[Operation]) -> Json:
@@ -101,16 +106,10 @@ _KEY: Json = {
 
 _OF_STREAMS = [
     {
-        "name": "after",
-        "in": "query",
-        "description": "Of a stream: the id of the last event that was read, where no header can be sent.",
-        "schema": {"type": "string"},
-    },
-    {
         "name": "Last-Event-ID",
         "in": "header",
-        "description": "Of a stream: the id of the last event that was read.",
-        "schema": {"type": "string"},
+        "description": "Of a stream: the id of the last event that was read. It counts before `after`.",
+        "schema": {"type": "string", "pattern": _POSITION},
     },
 ]
 
@@ -129,6 +128,8 @@ def _schema(argument: Argument, *, described: bool = True, nullable: bool = True
     """Return the schema of an argument; in a body, null is as if it were not given."""
     kinds = {Kind.TEXT: "string", Kind.PATH: "string", Kind.INTEGER: "integer", Kind.NUMBER: "number"}
     of: Json = {"type": kinds.get(argument.kind, "boolean")}
+    if pattern := _PATTERNS.get(key_of(argument)):
+        of["pattern"] = pattern
     if argument.choices:
         of["enum"] = list(argument.choices)
     if argument.least is not None:

@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, assert_never
 
 from core.base.clock import iso
-from core.base.errors import InvalidValue, NotPermitted, UnknownSession
+from core.base.errors import InvalidValue, NotPermitted, Refused, UnknownRequest, UnknownSession
 from core.base.names import check_name
 from core.base.redaction import redactor_of
 from core.base.text import visible
 from core.base.values import dataclass, replace
-from core.chat.answering import Answering, Given, UnknownRequest
+from core.chat.answering import Answering, Given
 from core.chat.inbound import tell_refused
 from core.chat.speaking import ask, post, redaction_told, speaker
 from core.commandtable import CHATS, COMMANDS, Argument, Call, Command, Kind, NoHandler, thread_options
 from core.config.settings import secret_variables
+from core.delivery.permission_requests import Requests
 from core.delivery.saying import Said, cancel_message, confirm_message, queue_of, say
 from core.http.arguments import key_of
-from core.http.facts import Facts
-from core.http.guard import Principal
+from core.http.principal import Principal
 from core.lifecycle.create import create_standing
 from core.lifecycle.look import Screen, get_standing, list_standing, logs_of
 from core.loops.verbs import LoopAnswer
@@ -44,15 +44,15 @@ MOST_EVENTS = 1000
 
 @dataclass(frozen=True)
 class Asked:
-    """One request: who asks, and what of."""
+    """One request: who asks, and what of.
 
-    facts: Facts
+    `requests`: what waits for a person's answer; None outside of the service, which alone hears those that ask.
+    """
+
+    system: System
     principal: Principal
-
-    @property
-    def system(self) -> System:
-        """Return the ports."""
-        return self.facts.system
+    status: Callable[[], Mapping[str, Any]]
+    requests: Requests | None = None
 
     @property
     def call(self) -> Call:
@@ -162,13 +162,18 @@ def _message(row: InboxRow) -> Mapping[str, Any]:
 
 
 def _status(asked: Asked, given: dict[str, Any]) -> Any:
-    return asked.facts.status()
+    return asked.status()
 
 
 def _events(asked: Asked, given: dict[str, Any]) -> Any:
-    name = given["name"]
-    page = asked.system.events.latest(given["last"], lambda event: sees_event(asked, event, name))
-    return {"events": [{"id": place, **event} for place, event in page.events], "end": page.end}
+    log, last = asked.system.events, given["last"]
+
+    def wanted(event: Mapping[str, Any]) -> bool:
+        return sees_event(asked, event, given["name"])
+
+    page = log.latest(last, wanted) if given["after"] is None else log.after(given["after"], last)
+    events = [{"id": place, **event} for place, event in page.events if wanted(event)]
+    return {"events": events, "end": page.end, "complete": page.complete, "lost": page.lost}
 
 
 def sees_event(asked: Asked, event: Mapping[str, Any], name: str | None) -> bool:
@@ -227,11 +232,17 @@ _WAITING = frozenset({"standing say", "ask"})
 _OF_ALL = frozenset({"standing list", "events"})
 
 
+_ADDED: Mapping[str, tuple[Argument, ...]] = {
+    "events": (Argument("--after", "Those behind this id (0-0: all); of a stream, if no Last-Event-ID is sent."),)
+}
+
+
 def _takes(command: Command) -> tuple[Argument, ...]:
     """Return what a request may bring: what a command takes but for files and the command line's own ways."""
     left_out = _LEFT_OUT.get(command.cli, set())
     kept = (one for one in command.takes if one.kind is not Kind.PATH and one.word not in left_out)
-    return tuple(_positive(replace(one, **_CHANGED.get((command.cli, one.word), {}))) for one in kept)
+    changed = (_positive(replace(one, **_CHANGED.get((command.cli, one.word), {}))) for one in kept)
+    return (*changed, *_ADDED.get(command.cli, ()))
 
 
 def _positive(argument: Argument) -> Argument:
@@ -348,7 +359,7 @@ def request_operations() -> tuple[Operation, ...]:
             raise UnknownRequest(given["id"])
         asked.check("answer", Role.APPROVER, request.name)
         said = Given(given["allow"], given["option"], given["answer"], given["question"])
-        after = Answering(asked.system, asked.facts.requests).answer(request.id, said, asked.by, asked.principal.actor)
+        after = Answering(asked.system, _heard(asked)).answer(request.id, said, asked.by, asked.principal.actor)
         return _request(asked, after)
 
     return (
@@ -379,6 +390,12 @@ def request_operations() -> tuple[Operation, ...]:
             of_all=True,  # it looks itself whose request that is
         ),
     )
+
+
+def _heard(asked: Asked) -> Requests:
+    if asked.requests is None:
+        raise Refused("the service alone hears those that ask", "ask it over HTTP: docs/http.md")
+    return asked.requests
 
 
 def _request(asked: Asked, request: Request) -> Mapping[str, Any]:
@@ -413,7 +430,7 @@ def _request(asked: Asked, request: Request) -> Mapping[str, Any]:
         "allowed": request.allowed if request.state is RequestState.ANSWERED and not request.questions else None,
         "by": request.by,
         "reason": request.reason,
-        "waits": request.kind is RequestKind.DIALOG or asked.facts.requests.waits(request),
+        "waits": request.kind is RequestKind.DIALOG or _heard(asked).waits(request),
     }
 
 

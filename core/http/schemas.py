@@ -233,7 +233,9 @@ SCHEMAS: Json = {
         "Events, oldest first. docs/events.md names them and their fields.",
         {
             "events": _list({**_object("An event.", _EVENT), "additionalProperties": True}),
-            "end": {**TEXT, "description": "The position behind the last kept event."},
+            "end": {**TEXT, "description": "The position behind the last event that was looked at."},
+            "complete": {**TRUTH, "description": "Nothing more is kept behind `end`."},
+            "lost": {**TRUTH, "description": "What `after` names is kept no more: these begin with the oldest."},
         },
     ),
     "Posted": _object("A post on its way.", {"name": TEXT, "postId": TEXT, **_REDACTED}, optional=tuple(_REDACTED)),

@@ -18,7 +18,6 @@ from typing import Any
 
 from starlette.responses import Response, StreamingResponse
 
-from core.base.errors import InvalidValue
 from core.http.answers import RETRY_SECONDS, refusal
 from core.store.eventlog import EventLog, Page
 
@@ -97,16 +96,12 @@ class Feed:
                 grown.set()
 
 
-def last_event_id(headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
-    """Return where a client was, by its header, else by the query's `after`; None where it says nothing.
+def last_event_id(headers: Mapping[str, str], after: str | None) -> str | None:
+    """Return where a client was: by its header, which a browser sends when it comes back, else by the address it asks.
 
-    Raises InvalidValue where it says two different things.
+    None where it says nothing.
     """
-    given = headers.get("last-event-id", "").strip() or None
-    after = query.get("after") or None
-    if given and after and given != after:
-        raise InvalidValue("Last-Event-ID and after name two positions", "give one of them")
-    return given or after
+    return headers.get("last-event-id", "").strip() or after
 
 
 def _told(place: str, event: Mapping[str, Any]) -> str:

@@ -392,6 +392,9 @@ def follow_events(
         _close(readers)
 
 
+START = "0-0"  #: the position before all that is kept
+
+
 @dataclass(frozen=True)
 class Page:
     """Some events of the log, each with its position: where whoever has read it goes on."""
@@ -406,7 +409,7 @@ def events_after(files: LogFiles, position: str, most: int) -> Page:
     """Return at most so many kept events behind a position, oldest first.
 
     A position is the name of a file and a place in it. Files are called by their first line: that stays when they are
-    put aside, copied or restored, and whoever was away goes on where it was. "" is before all that is kept.
+    put aside, copied or restored, and whoever was away goes on where it was. START is before all that is kept.
 
     Raises InvalidValue for what is no position, StoreBroken.
     """
@@ -415,11 +418,10 @@ def events_after(files: LogFiles, position: str, most: int) -> Page:
     try:
         found = [(called, reader) for reader in readers if (called := _called(files, reader))]
         at = next((index for index, (called, _) in enumerate(found) if called == name), None)
-        if name and (at is None or not _begins_line(files, found[at][1], place)):
-            at, lost = None, True
-        else:
-            lost = False
-        events, end = list[tuple[str, dict[str, Any]]](), position if not lost else ""
+        lost = position != START and (at is None or not _begins_line(files, found[at][1], place))
+        if lost:
+            at = None
+        events, end = list[tuple[str, dict[str, Any]]](), START if lost else position
         for index, (called, reader) in enumerate(found[at or 0 :]):
             reader.seek(place if index == 0 and at is not None else 0)
             for event in _events(files, reader):
@@ -440,7 +442,7 @@ def latest_events(files: LogFiles, most: int, wanted: Callable[[Mapping[str, Any
     readers = _open(files)
     try:
         if most < 1:
-            return Page((), next(filter(None, (_end_of(files, reader) for reader in reversed(readers))), ""))
+            return Page((), next(filter(None, (_end_of(files, reader) for reader in reversed(readers))), START))
         events, end = list[tuple[str, dict[str, Any]]](), ""
         for reader in reversed(readers):
             called, kept = _called(files, reader), deque[tuple[str, dict[str, Any]]](maxlen=most - len(events))
@@ -452,15 +454,13 @@ def latest_events(files: LogFiles, most: int, wanted: Callable[[Mapping[str, Any
             events = [*kept, *events]
             if len(events) >= most:
                 break
-        return Page(tuple(events), end)
+        return Page(tuple(events), end or START)
     finally:
         _close(readers)
 
 
 def _understood(position: str) -> tuple[str, int]:
-    """Return the name of the file and the place in it; "" and 0 for "". Raises InvalidValue."""
-    if not position:
-        return "", 0
+    """Return the name of the file and the place in it. Raises InvalidValue."""
     name, _, place = position.partition("-")
     if not (name.isascii() and name.isalnum() and place.isascii() and place.isdecimal() and len(place) < 19):
         raise InvalidValue("this is no position of the event log", allowed="an id that an event came with")

@@ -144,10 +144,13 @@ class Stream:
 class Web:
     """A host that serves: its client, and what hooks ask."""
 
-    def __init__(self, system: System, requests: Requests, client: Client) -> None:
+    def __init__(self, system: System, requests: Requests, client: Client, url: str, token: str) -> None:
+        """`url`: where it listens on TCP, if it does; else the path of its socket."""
         self.system = system
         self.requests = requests
         self.client = client
+        self.url = url
+        self.token = token
 
 
 def facts_of(system: System, requests: Requests) -> Facts:
@@ -186,7 +189,7 @@ def serving(
         wait_until(lambda: rows, "it listens")
         assert rows[0].running, rows
         token = system.paths.api_token.read_text().strip()
-        yield Web(system, requests, Client(system.paths.http_socket, token))
+        yield Web(system, requests, Client(system.paths.http_socket, token), rows[0].detail, token)
     finally:
         stopping.set()
         thread.join(PATIENCE)

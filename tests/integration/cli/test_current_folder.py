@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.product import NAME, PROGRAM, Product, product
 from tests.support.trees import lay_programs, lay_traps
-from the_loop import Definition, connect
+from the_loop import connect
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_importers_run_nothing_of_it_either(alone: Product, monkeypatch: pytest.
     monkeypatch.chdir(alone.folder / "work")
 
     loop = connect(alone.config, alone.environ(PATH=f"bin:{os.defpath}"))
-    [row] = loop.standing.create(Definition("notes", harness="diary")).sessions
+    [row] = loop.standing.create("notes", harness="diary").sessions
 
     assert "'diary' is not on PATH" in row.detail
     assert not mark.exists()

@@ -10,7 +10,7 @@ from starlette.types import Scope
 
 from core.chat.answering import NOBODY_WAITS
 from core.delivery.permission_requests import Requests
-from core.http.guard import Principal
+from core.http.principal import Principal
 from core.lifecycle.start import start_standing
 from core.model.asking import Role
 from core.model.session import Binding, ChatBinding

@@ -52,6 +52,8 @@ def test_what_is_given_is_taken_as_it_is() -> None:
     [
         ({}, "name is missing; give name: a text"),
         ({"name": None}, "name is missing"),
+        ({"name": ""}, "is no session name"),
+        ({"name": "No!"}, "is no session name"),
         ({"name": 5}, "name: 5 cannot be taken; give a text"),
         ({"name": "\ud800"}, r"name: '\ud800' cannot be taken"),
         ({"name": "a", "nme": 1}, "'nme' is not a key of this request; give only name, keepAlive"),

@@ -10,7 +10,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from core.http.facts import allowed_hosts, is_loopback
-from core.http.guard import Guard, Principal, TokenAuthenticator, principal_of
+from core.http.guard import Guard, TokenAuthenticator, principal_of
+from core.http.principal import Principal
 
 TOKEN = "a-token-of-tests"
 GOOD = {"host": "127.0.0.1:4114", "authorization": f"Bearer {TOKEN}"}
