@@ -364,6 +364,17 @@ COMMANDS: tuple[Command, ...] = (
             Argument("--strict", "Exit code 1 for warnings, too.", Kind.FLAG),
         ),
     ),
+    Command(
+        "top",
+        "Show the sessions as a live table, with the screen of one. "
+        "The arrows select a session, Enter shows its screen, q quits. Off a terminal it is printed once.",
+        Verb.LIST,
+        (
+            Argument("NAME"),
+            Argument("--interval", "Seconds between two looks.", Kind.NUMBER, default=2.0, least=0.5, most=3600),
+            Argument("--once", "Print it once.", Kind.FLAG),
+        ),
+    ),
     Command("standing list", "List all sessions, with their details.", Verb.LIST, chat="list"),
     Command("standing get", "Show everything about one session.", Verb.GET, (_NAME,)),
     Command(

@@ -20,6 +20,7 @@ HANDLERS: dict[str, Handler] = {
     "stop": lifecycle.stop,
     "restart": lifecycle.restart,
     "status": lifecycle.status,
+    "top": lifecycle.top,
     "doctor": checking.doctor,
     "completion": completing.completion,
     "serve": lifecycle.serve,

@@ -84,6 +84,13 @@ def status(session: Session) -> int:
     return _report(session, hosting.status(session.system))
 
 
+def top(session: Session, name: str | None, interval: float, once: bool) -> int:
+    """Run `the-loop top`, which alone imports what draws it."""
+    from core.cli import top as live
+
+    return live.top(session, name, interval, once)
+
+
 def serve(session: Session, tmux: bool) -> int:
     """Run `the-loop serve`."""
     session.acting(session.system)

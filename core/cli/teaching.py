@@ -13,7 +13,7 @@ from core.config.chats import has_setup
 TASKS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "": {
         "Try it, and set it up": ("demo", "config", *CHATS, "doctor", "completion"),
-        "Everything together": ("start", "stop", "restart", "status", "events"),
+        "Everything together": ("start", "stop", "restart", "status", "top", "events"),
         "One session, or one of its loops": ("standing", "loop"),
         "For agents, in their own session": ("post", "ask", "mcp"),
         "By systemd, or in a terminal of its own": ("serve",),
@@ -49,6 +49,10 @@ EXAMPLES: Mapping[str, Mapping[str, str]] = {
         "what is wrong, and what helps?": "the-loop doctor",
         "does a message come back from the chat?": "the-loop doctor --live",
         "nightly: warnings count, too": "the-loop doctor --strict --json",
+    },
+    "top": {
+        "all sessions, kept up to date; q quits": "the-loop top",
+        "with the screen of one of them": "the-loop top scribe",
     },
     "completion": {
         "bash, for good": "the-loop completion bash",
