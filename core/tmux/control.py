@@ -279,7 +279,7 @@ def _answered(lines: list[bytes]) -> Reply:
             number = b""
         else:
             body.append(line)
-    return Reply(1 if err else 0, _text(out), _text(err))
+    return Reply(1 if err else 0, _text(out), _text(err), by_server=True)
 
 
 def _text(lines: list[bytes]) -> str:

@@ -73,26 +73,33 @@ _GONE = ("server exited", "lost server")
 
 @dataclass(frozen=True)
 class Reply:
-    """What tmux answered: exit code (0 or 1), standard output, standard error."""
+    """What tmux answered: exit code (0 or 1), standard output, standard error.
+
+    `by_server`: over a control client, whose stream has the texts of screens in it. A line of a screen may look like
+    the end of an answer, so nothing in such a reply says that there is no server, or another's: the answer itself is
+    the proof that ours is there.
+    """
 
     rc: int
     out: str
     err: str
+    by_server: bool = False
 
     @property
     def no_server(self) -> bool:
         """Return whether tmux said that no server listens on our socket."""
-        return self.rc != 0 and any(text in self.err for text in _NO_SERVER) and not self.gone
+        said = any(text in self.err for text in _NO_SERVER)
+        return self.rc != 0 and said and not self.by_server and not self.gone
 
     @property
     def gone(self) -> bool:
         """Return whether the server went away while it was asked: the line may or may not have been run."""
-        return any(text in self.err for text in _GONE)
+        return not self.by_server and any(text in self.err for text in _GONE)
 
     @property
     def denied(self) -> bool:
         """Return whether the server belongs to somebody else."""
-        return _NOT_ALLOWED in self.err
+        return not self.by_server and _NOT_ALLOWED in self.err
 
 
 Job = tuple[Line, bytes | None]  #: a line, and what its `load-buffer -b NAME DATA` loads

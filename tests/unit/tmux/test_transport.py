@@ -27,6 +27,14 @@ def test_only_two_texts_mean_that_no_server_runs(err: str, no_server: bool, gone
     assert (reply.no_server, reply.gone, reply.denied) == (no_server, gone, denied)
 
 
+@pytest.mark.parametrize("said", ["no server running on /x", "lost server", "access not allowed"])
+def test_no_screen_says_that_there_is_no_server(said: str) -> None:
+    """A control client's answers have texts of screens in them, where a line may look like the end of an answer."""
+    reply = Reply(1, "", f"{said}\n%error 1796074938 339 1\n", by_server=True)
+
+    assert (reply.no_server, reply.gone, reply.denied) == (False, False, False)
+
+
 @pytest.mark.parametrize(
     ("text", "version"),
     [("3.2", (3, 2)), ("3.3a", (3, 3)), ("3.6b", (3, 6)), ("next-3.8", (3, 8)), ("10.0", (10, 0)), ("master", (99, 0))],
