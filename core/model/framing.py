@@ -356,6 +356,8 @@ def takes(prompt: str, message: NewMessage) -> bool:
     blanks and compose accents (Claude Code 2.1.197, 2.1.332), and drop what has no width (2.1.332). A raw message is
     known by its lines, before any frame of ours.
     """
+    if not message.raw and message.marker not in prompt:
+        return False  # as for most messages, and a prompt may be long
     whole = seen(prompt)
     if message.raw and message.kind is not Kind.BOOT:
         return f"\n{_comparable(message.text)}\n" in f"\n{_comparable(_before_frames(whole))}\n"

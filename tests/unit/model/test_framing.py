@@ -1,6 +1,7 @@
 """How a message is cleaned, framed and found again."""
 
 import re
+import time
 import unicodedata
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -591,3 +592,15 @@ def test_a_tag_that_is_kept_goes_in_as_it_is(text: str, raw: bool, traits: Trait
 def test_tabs_that_nobody_misses_go_in_as_they_are(text: str, raw: bool, traits: Traits) -> None:
     """Those at the ends of lines, those of a raw text, which may be a command, and where they are kept."""
     assert compose(message(text, raw=raw), traits, FOLDER).file is None
+
+
+def test_a_long_prompt_is_looked_through_for_no_message_that_it_cannot_hold() -> None:
+    """Whatever was typed at the terminal is compared with the latest fifty messages, while the database is held."""
+    prompt = "some words of a long text, " * 400_000
+    messages = [message("hello", marker=f"abcde{number % 8 + 2}") for number in range(50)]
+    began = time.process_time()
+
+    taken = [one for one in messages if takes(prompt, one)]
+
+    assert taken == []
+    assert time.process_time() - began < 2
