@@ -31,7 +31,6 @@ from core.lifecycle.recover import mark_lives, recover_all
 from core.lifecycle.spawn import Checked, Opened, StartOrder, check, open_checked, open_pane
 from core.loops.verbs import carry_out_first
 from core.model.activity import ActivityState, unfinished_text
-from core.model.harness import Traits
 from core.model.pane import Survey
 from core.model.restarting import exit_text, left_by_itself, may_be_brought_back
 from core.model.rows import Answer
@@ -113,36 +112,22 @@ class Looks:
     def __init__(self, system: System, opened: Iterable[Opened], dialogs: FirstDialogs) -> None:
         self._system = system
         self._dialogs = dialogs
-        self._instances = [one.context.instance for one in opened if _by_screen(one.harness.traits)]
+        self._instances = [one.context.instance for one in opened if not one.harness.traits.boot_signal]
         self._shown: Mapping[str, str] | None = None
 
     def at(self, opened: Opened) -> Seen | None:
         """Return what is to be seen of the pane now, None if nothing is decided yet."""
         if not self._system.processes.alive(opened.pane.pid):
             return Seen.DEAD
-        told = opened.harness.traits.boot_signal and self._tells(opened)
-        if told and self._is_early(opened) and not opened.deadline.passed():
-            return None
-        if told or self._reads(opened):
+        if self._reads(opened):
             return Seen.READY
         if self._dialogs.asks(opened):
             return Seen.ASKING
         return Seen.LATE if opened.deadline.passed() else None
 
-    def _tells(self, opened: Opened) -> bool:
-        return _said_so(self._system.activities, self._system.ingest, opened) or _is_shown(self._system, opened)
-
-    def _is_early(self, opened: Opened) -> bool:
-        """Return whether it has told that it reads, and its screen shows that it does not yet."""
-        activity = self._system.activities.get(opened.record.uid)
-        if not opened.harness.traits.boot_early or activity is None or activity.state is not ActivityState.IDLE:
-            return False
-        shown = self._screens().get(opened.context.instance)
-        return shown is None or opened.harness.screen_ready(shown) is False
-
     def _reads(self, opened: Opened) -> bool:
         if opened.harness.traits.boot_signal:
-            return False
+            return _said_so(self._system.activities, self._system.ingest, opened) or _is_shown(self._system, opened)
         shown = self._screens().get(opened.context.instance)
         if shown is None:
             return False  # looked at again until the deadline; the process is watched besides
@@ -156,10 +141,6 @@ class Looks:
             except TmuxSilent:
                 self._shown = {}
         return self._shown
-
-
-def _by_screen(traits: Traits) -> bool:
-    return traits.boot_early or not traits.boot_signal
 
 
 def _is_shown(system: System, opened: Opened) -> bool:

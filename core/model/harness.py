@@ -55,7 +55,6 @@ class Traits:
     evidence: bool = False  #: its own records show which messages a turn took
     recorded_within: float = 1.5  #: seconds from an Enter to its record of the text; then a second Enter is pressed
     boot_signal: bool = False  #: says by itself when it reads
-    boot_early: bool = False  #: it may say so a moment before: its adapter tells by the screen when that is over
     failure_hook: bool = True  #: a hook tells of a turn that failed; False: its own record alone does
     lacks: frozenset[Capability] = frozenset()  #: what none of its versions that were tried can do
     turn_gate: bool = False  #: a hook can block turns born inside the harness
