@@ -57,6 +57,7 @@ from core.store.inbox import Inbox
 _EVIDENCE_POLL = timedelta(milliseconds=50)
 _HELD_POLL = timedelta(milliseconds=500)  #: whoever ends the wait wakes us, but for its limit
 _LOCK_SECONDS = 0.05  #: whoever holds it works on the session; the others are not held up by waiting here
+_DRAWN = timedelta(seconds=10)  #: in which a program has drawn its screen, on a busy machine
 _REDRAWN = timedelta(seconds=0.5)  #: tmux tells a program of a new size after a quarter of a second
 _LOCK_RETRY = timedelta(milliseconds=200)
 _TAKE_BACK_RETRY = timedelta(seconds=1)
@@ -494,16 +495,23 @@ class Deliverer:
     # ------------------------------------------------------------ without a service
 
     def run(self, uid: str, until_row: str, deadline: datetime) -> InboxRow | None:
-        """Deliver the session's rows up to that one, and return it once it is over, waits for long, or time is up."""
+        """Deliver the session's rows up to that one, and return it once it is over, waits for long, or time is up.
+
+        Nobody delivers it afterwards, so that a screen without an input line is given its time: one that is drawn anew,
+        at a resume or after `/clear`, shows none for a moment.
+        """
+        drawn = self._now() + _DRAWN
         while True:
             following = self.advance(uid)
             row = self._system.inbox.get(until_row)
             now = self._now()
             long = row is not None and waits_long(row) and not is_soon(following, now)
+            draws = row is not None and row.reason is Reason.NO_INPUT_LINE and now < drawn
+            long = long and not draws
             if row is None or is_over(row, now) or long or self._only_served(uid) or now >= deadline:
                 return row
             if following is not None and following > now:
-                pause = min(following, deadline, now + _EVIDENCE_POLL) - now
+                pause = min(following, deadline, now + (_HELD_POLL if draws else _EVIDENCE_POLL)) - now
                 self._system.clock.pause(max(0.0, pause.total_seconds()))
 
     def _only_served(self, uid: str) -> bool:

@@ -1,6 +1,7 @@
 """Dialogs that no hook announces: seen by their form, held for, shown, and answered by their cursor."""
 
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -203,6 +204,21 @@ def test_nothing_is_typed_into_a_view_without_an_input_line(bound: System) -> No
     assert text(Reason.NO_INPUT_LINE) in held[1]
     assert len(seen.rows) == 49  # it was let draw anew, and is a view still
     assert "a view" in "\n".join(seen.rows)
+    assert times(bound, "meanwhile") == 1
+
+
+def test_without_a_service_an_input_line_that_is_not_drawn_yet_is_waited_for(bound: System) -> None:
+    """Nobody else would deliver the message: it goes in by the same `say`."""
+    say(bound, "scribe", "before", actor=ACTOR, wait=20)
+    _keys(bound, b"\x0f")
+    wait_until(lambda: "a view" in screen(bound), "the view")
+    drawn = threading.Timer(3.0, _keys, (bound, b"\x0f"))
+    drawn.start()
+
+    said = say(bound, "scribe", "meanwhile", actor=ACTOR, wait=30)
+    drawn.join()
+
+    assert said.state is S.CONFIRMED
     assert times(bound, "meanwhile") == 1
 
 
