@@ -1,6 +1,6 @@
 """What real Claude Code's agent is doing is what its files say, and these say what the model server sent."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +12,7 @@ from tests.fakes.model import ModelServer
 from tests.harness.claude.product import CLAUDE, KIT, LONG, ClaudeProduct, claude_product
 from tests.harness.counting import Counting, wait_used, working
 from tests.harness.product import Kit
+from tests.harness.recording import LACKS
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
 
@@ -85,13 +86,19 @@ def test_the_plan_and_the_tool_that_runs_are_shown(served: ClaudeProduct) -> Non
 
 
 @pytest.mark.capability("transcript form")
-@pytest.mark.skipif(CLAUDE.before("2.1.280"), reason="it writes no costs down")
-def test_the_cost_is_told_between_two_runs(served: ClaudeProduct) -> None:
-    """As the program writes it down at its end, and no longer once more was asked; it goes on after a resume."""
+def test_the_cost_is_told_between_two_runs(
+    served: ClaudeProduct, record_property: Callable[[str, object], None]
+) -> None:
+    """As the program writes it down at its end, and no longer once more was asked; it goes on after a resume. Where it
+    writes none down, none is told."""
     say(served, "what does it cost?")
     wait_used(served, "session")
     used = Usage(*served.model.used())
     served.cli("standing", "stop", NAME)
+    if CLAUDE.before("2.1.280"):
+        record_property(LACKS, "it writes no costs down")
+        assert working(served)["usage"]["session"]["costUsd"] is None
+        return
     wait_until(lambda: working(served)["usage"]["session"]["costUsd"] is not None, "its cost is told", TURN)
     stopped = usage_of(working(served)["usage"]["session"])
 
