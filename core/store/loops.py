@@ -84,7 +84,11 @@ class Loops:
     def next_due(self) -> datetime | None:
         """Return when the next active, unheld loop without an open run is due, or a claim lapses if that is earlier."""
         found = self._database.read(queries.NEXT_DUE)
-        return from_column(found[0]["at"]) if found else None
+        try:
+            return from_column(found[0]["at"]) if found else None
+        except ValueError:  # of a row that cannot be understood, which is told where it is read: the others fire
+            known = (_moment(row["at"]) for row in self._database.read(queries.EVERY_DUE))
+            return min((at for at in known if at is not None), default=None)
 
     def claim(self, now: datetime, claimer: str, lease_until: datetime, most: int) -> tuple[tuple[Loop, LoopRun], ...]:
         """Claim due runs in one durable transaction, and those of whose claim the lease has lapsed, under their old id.
@@ -201,6 +205,13 @@ class Loops:
 
     def _stored(self, loop_id: str) -> Loop:
         return self._loops.decoded(self._database.read(queries.LOOP, (loop_id,))[0])
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return from_iso(text)
+    except (ValueError, TypeError):
+        return None
 
 
 def _around(now: datetime, lease_until: datetime) -> dict[str, str]:

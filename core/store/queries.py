@@ -412,6 +412,11 @@ NEXT_DUE = f"""
         UNION ALL SELECT min(lease_until) FROM loop_runs INDEXED BY loop_runs_claimed WHERE state = 'claimed'
     )
 """
+EVERY_DUE = f"""
+    SELECT next_run_at AS at FROM loops INDEXED BY loops_due
+    WHERE {_FIRES} AND next_run_at IS NOT NULL AND {_IDLE_LOOP}
+    UNION ALL SELECT lease_until FROM loop_runs INDEXED BY loop_runs_claimed WHERE state = 'claimed'
+"""
 DUE_LOOPS = f"""
     SELECT *, row_number() OVER (PARTITION BY uid ORDER BY next_run_at, id) AS turn FROM loops INDEXED BY loops_due
     WHERE {_FIRES} AND next_run_at <= :now AND {_IDLE_LOOP} ORDER BY turn, next_run_at, id LIMIT :most

@@ -170,6 +170,17 @@ def test_what_an_agent_does_is_of_the_form_that_is_shown(database: Database, tol
     assert "workings" in database.bad_rows()[0]
 
 
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00.000000Z", "2026-99", ""])
+def test_a_loop_that_is_due_at_no_time_holds_up_no_other(database: Database, loops: Loops, at: str) -> None:
+    """The scheduler waits for the next of those that can be understood."""
+    for number in (1, 2):
+        assert loops.add(a_loop(number, next_run_at=NOON), 0)
+    _spoil(database, f"UPDATE loops SET next_run_at = '{at}' WHERE id = 'loop_1'")
+
+    assert loops.next_due() == NOON
+    assert [loop.id for loop, _ in loops.claim(NOON, "one", NOON + timedelta(seconds=30), 10)] == ["loop_2"]
+
+
 def test_a_number_without_a_measure_is_an_impossible_one(database: Database, loops: Loops) -> None:
     """A column takes larger numbers than a span of time has."""
     for number in (1, 2):
