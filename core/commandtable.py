@@ -375,6 +375,13 @@ COMMANDS: tuple[Command, ...] = (
             Argument("--once", "Print it once.", Kind.FLAG),
         ),
     ),
+    Command(
+        "page",
+        "Print a link to the page of the service, where everything can be seen and done in a browser. "
+        "A link is good for one login, within five minutes.",
+        Verb.OPEN_PAGE,
+        (Argument("--log-out", "Log all browsers out instead; unused links end, too.", Kind.FLAG),),
+    ),
     Command("standing list", "List all sessions, with their details.", Verb.LIST, chat="list"),
     Command("standing get", "Show everything about one session.", Verb.GET, (_NAME,)),
     Command(

@@ -71,6 +71,11 @@ class StatePaths:
         """The token of the HTTP host, made where no variable holds one."""
         return self.local / "api-token"
 
+    @property
+    def page_logins(self) -> Path:
+        """Hashes of the secrets of browsers that are logged in to the page."""
+        return self.local / "page-logins.json"
+
     def chat_secrets(self, kind: str) -> Path:
         """The secrets of a chat, a line `NAME=value` each: for those that no variable holds."""
         return self.local / f"{kind}.env"

@@ -24,6 +24,7 @@ HANDLERS: dict[str, Handler] = {
     "doctor": checking.doctor,
     "completion": completing.completion,
     "serve": lifecycle.serve,
+    "page": lifecycle.page,
     "demo": lifecycle.demo,
     "events": standing.events,
     "standing list": standing.list_all,

@@ -120,3 +120,16 @@ def demo(session: Session, name: str | None, port: int) -> int:
             print_line(text)
 
     return run_demo(name or USUAL_DEMO, port, session.environ, tell, tell_end)
+
+
+def page(session: Session, log_out: bool) -> int:
+    """Run `the-loop page`."""
+    from core.cli.opening import log_all_out, new_link
+
+    actor = session.acting(session.system)
+    told = log_all_out(session.system, actor) if log_out else new_link(session.system, actor)
+    if session.json:
+        print_json(told.to_json())
+    else:
+        print_line(session.exact(told.text))
+    return EXIT_OK

@@ -4,6 +4,7 @@
 - GET /health needs no token, so it says only whether the service is well.
 - /channels/<kind> is for requests that a chat sends. It needs no token of ours, because the chat proves its identity.
 - POST /mcp is for agents' tools and takes a session's token; the operator's token does not open it.
+- The page at / needs a login; its files do not. See core.http.webpage.
 - /api/v1 and /metrics are for whoever shows who they are; see core.http.guard.
 - uvicorn does not limit connections. An idle or slow one would hold a descriptor of the service for ever, so
   connections without a token are limited in number and in the time of each request.
@@ -30,8 +31,9 @@ from core.base.errors import StoreBroken
 from core.http.answers import LONGEST, TooLarge, body_of, refusal, route, told
 from core.http.api import api_routes
 from core.http.facts import Facts
-from core.http.guard import AGENTS_PATH, Authenticator, Guard, bearer_of, is_trusted, trust
+from core.http.guard import AGENTS_PATH, OPEN_PATHS, Authenticator, Guard, bearer_of, is_trusted, trust
 from core.http.metrics import metrics_route
+from core.http.webpage import open_paths, page_routes
 from core.model.channel import WebHook
 from core.model.session import SessionRecord
 from core.session.launching import BadToken, session_of_token
@@ -131,7 +133,12 @@ def build_app(
 ) -> Starlette:
     """Return the application for a service that listens on host and port; `port` None: at its Unix socket alone."""
     guard = Middleware(
-        Guard, host=host, port=port, authenticators=authenticators, open_prefixes=open_prefixes(facts.hooks)
+        Guard,
+        host=host,
+        port=port,
+        authenticators=authenticators,
+        open_prefixes=open_prefixes(facts.hooks),
+        open_paths=OPEN_PATHS | open_paths(),
     )
     routes = [
         health_route(facts),
@@ -139,6 +146,7 @@ def build_app(
         *hooks_routes(facts.hooks),
         agents_route(facts.system, facts.toolbox),
         *api_routes(facts, stopping),
+        *page_routes(facts, stopping),
     ]
     handlers: dict[Any, Any] = {**HANDLERS, HTTPException: _http_error, Exception: _internal_error}
     app = Starlette(routes=routes, middleware=[guard], exception_handlers=handlers)

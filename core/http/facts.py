@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from core.http.logins import Logins
 from core.model.channel import WebHook
 from core.model.rows import ServiceRow
+from core.process.presence import user_name
 from core.session.system import System
 
 if TYPE_CHECKING:
@@ -39,10 +41,14 @@ class Facts:
     hooks: Mapping[str, WebHook] = field(default_factory=dict)  #: by channel: what answers its requests over HTTP
     pid: int = field(default_factory=os.getpid)
     started: float = field(init=False)
+    logins: Logins = field(init=False)  #: who is logged in to the page
+    page_actor: str = field(init=False)  #: for rows and events: whoever uses the page
 
     def __post_init__(self) -> None:
         """Note when the service began, on the monotonic clock."""
         object.__setattr__(self, "started", self.system.clock.monotonic())
+        object.__setattr__(self, "logins", Logins(self.system.paths.page_logins, self.system.clock))
+        object.__setattr__(self, "page_actor", f"page:{user_name()}")
 
     def uptime(self) -> float:
         """Return the seconds since the service began."""
@@ -76,13 +82,14 @@ def allowed_hosts(configured: str, port: int, reached: str | None) -> frozenset[
     the only one of them that this connection shows. An address is safe, since no foreign page can be called by it.
     """
     names = {*_LOOPBACK_NAMES, configured.lower()}
-    if reached is not None and _is_wildcard(configured):
+    if reached is not None and is_wildcard(configured):
         names.add(reached.lower())
-    hosts = {f"{bracketed(name)}:{port}" for name in names if not _is_wildcard(name)}
+    hosts = {f"{bracketed(name)}:{port}" for name in names if not is_wildcard(name)}
     return frozenset(hosts | ({bracketed(name) for name in names} if port == 80 else set()))
 
 
-def _is_wildcard(host: str) -> bool:
+def is_wildcard(host: str) -> bool:
+    """Return whether the address means every address of this machine."""
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:

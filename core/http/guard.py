@@ -11,6 +11,7 @@ the operator is one of them; a page's cookie can be another.
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -22,7 +23,9 @@ from core.http.facts import allowed_hosts
 from core.http.principal import Principal
 
 OPEN_PATHS = frozenset({"/health"})  #: what may be asked without a token
-UNIX_HOSTS = frozenset({"localhost"})  #: what a client of the Unix socket may call us
+UNIX_HOST = "localhost"  #: what a client of the Unix socket calls us
+#: What a browser calls us whose machine forwards a port of its own to our Unix socket (`ssh -L`).
+_FORWARDED = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
 AGENTS_PATH = "/mcp"  #: what is asked with a session's token, which whoever answers there looks at
 _PRINCIPAL, _TRUSTED = "principal", "trusted"
 
@@ -59,8 +62,9 @@ class Guard:
         port: int | None,
         authenticators: Sequence[Authenticator],
         open_prefixes: tuple[str, ...] = (),
+        open_paths: frozenset[str] = OPEN_PATHS,
     ) -> None:
-        """`port` None: there is only the Unix socket.
+        """`port` None: there is only the Unix socket. `open_paths`: what needs no token.
 
         `open_prefixes`: how paths begin that pass unlooked at, since whoever answers them asks for a signature.
         """
@@ -69,6 +73,7 @@ class Guard:
         self._port = port
         self._authenticators = authenticators
         self._open_prefixes = open_prefixes
+        self._open_paths = open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it."""
@@ -80,7 +85,7 @@ class Guard:
         if self._open_prefixes and scope["path"].startswith(self._open_prefixes):
             return None
         hosts, allowed = _values(scope, b"host"), self._hosts(scope)
-        if len(hosts) != 1 or hosts[0].lower() not in allowed:
+        if len(hosts) != 1 or not (hosts[0].lower() in allowed or self._is_forwarded(scope, hosts[0].lower())):
             return refusal(
                 403,
                 "host_not_allowed",
@@ -95,7 +100,7 @@ class Guard:
                 "the request comes from a page of another origin",
                 f"send it from http://{hosts[0]}, or by a program that sends no Origin header",
             )
-        if scope["path"] in OPEN_PATHS or scope["path"] == AGENTS_PATH:
+        if scope["path"] in self._open_paths or scope["path"] == AGENTS_PATH:
             return None
         principal = next((found for one in self._authenticators if (found := one.principal(scope))), None)
         if principal is None:
@@ -106,9 +111,17 @@ class Guard:
 
     def _hosts(self, scope: Scope) -> frozenset[str]:
         server = scope.get("server")
-        if self._port is None or (server is not None and server[1] is None):
-            return UNIX_HOSTS  # our Unix socket, which no page can reach
+        if self._port is None or self._is_unix(scope):
+            return frozenset({UNIX_HOST})
         return allowed_hosts(self._host, self._port, server[0] if server else None)
+
+    def _is_unix(self, scope: Scope) -> bool:
+        server = scope.get("server")
+        return self._port is None or (server is not None and server[1] is None)
+
+    def _is_forwarded(self, scope: Scope, host: str) -> bool:
+        """Return whether it is called by a name of loopback, at whatever port: by no other name can a page reach it."""
+        return self._is_unix(scope) and _FORWARDED.fullmatch(host) is not None
 
 
 def principal_of(scope: Mapping[str, Any]) -> Principal:

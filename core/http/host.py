@@ -80,6 +80,7 @@ class HttpHost:
         self._tell = tell
         self._others = others
         self._settings = facts.system.settings.service
+        self.port: int | None = None  #: where it listens; None: at its Unix socket alone
 
     def run(self, stopping: threading.Event) -> None:
         """Listen and serve; where that cannot be, say so and wait for the end."""
@@ -99,10 +100,10 @@ class HttpHost:
                 listener, told = self._port()
                 if listener is not None:
                     listeners.append(held.enter_context(listener))
+                self.port = int(listener.getsockname()[1]) if listener is not None else None
                 self._tell(HTTP_ROW, *told)
                 if _asked(listeners, stopping):
-                    port = int(listener.getsockname()[1]) if listener is not None else None
-                    _run_server(self._facts, listeners, self._settings.host, port, token, self._others(), stopping)
+                    _run_server(self._facts, listeners, self._settings.host, self.port, token, self._others(), stopping)
         finally:
             remove_file(paths.http_socket)
 

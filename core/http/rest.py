@@ -9,6 +9,7 @@ is not in the table stands at the end: the requests that wait for a person, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, assert_never
 
 from core.base.clock import iso
@@ -31,10 +32,12 @@ from core.lifecycle.look import Screen, get_standing, list_standing, logs_of
 from core.loops.verbs import LoopAnswer
 from core.model.asking import Request, RequestKind, RequestState, Role
 from core.model.message import InboxRow
+from core.model.posts import OutboundKind, OutboxRow
 from core.model.reasons import code_of
 from core.model.rows import Answer
 from core.model.session import READS, ChatBinding, Definition, Restart, stated
 from core.session.commands import exact_for
+from core.session.sessions import definition_of
 from core.session.system import System
 
 API = "/api/v1"
@@ -434,7 +437,87 @@ def _request(asked: Asked, request: Request) -> Mapping[str, Any]:
     }
 
 
+def conversation_operation() -> Operation:
+    """Return the address of what a session was told, and what was said of and by it in its thread."""
+
+    def read(asked: Asked, given: dict[str, Any]) -> Any:
+        name, last = given["name"], given["last"]
+        known = definition_of(asked.system.settings, asked.system.records, name)
+        if known.unreadable is not None:
+            raise known.unreadable
+        uid = known.record.uid if known.record is not None else ""
+        told = [_entry_of_message(row) for row in asked.system.inbox.latest(uid, last)]
+        said = _entries_of_posts(asked.system.outbox.latest(uid, _SHOWN_POSTS, last))
+        entries = sorted([*told, *said], key=lambda entry: str(entry["at"]))
+        return {"name": name, "entries": entries[-last:]}
+
+    takes = (
+        Argument("NAME", required=True),
+        Argument("--last", "How many, from the end.", Kind.INTEGER, default=50, least=1, most=500),
+    )
+    return Operation(
+        "GET",
+        "/standing-sessions/conversation",
+        "Show the latest messages to a session, and its answers and the other posts of its thread, oldest first. "
+        "A session without a thread in a chat has no posts.",
+        takes,
+        read,
+        "Conversation",
+        Role.MEMBER,
+    )
+
+
+_SHOWN_POSTS = (
+    OutboundKind.BOOT,
+    OutboundKind.ASKED,
+    OutboundKind.ANSWER,
+    OutboundKind.FILE,
+    OutboundKind.REQUEST,
+    OutboundKind.POST,
+    OutboundKind.ATTACHMENT,
+    OutboundKind.NOTE,
+    OutboundKind.CLOSING,
+)
+
+
+def _entry_of_message(row: InboxRow) -> dict[str, Any]:
+    message = row.message
+    return {
+        "id": message.id,
+        "at": iso(message.created_at),
+        "to": True,
+        "kind": message.kind.value,
+        "who": message.who,
+        "actor": message.actor,
+        "text": message.text,
+        "state": row.state.value,
+        "reason": code_of(row.because),
+        "detail": row.detail,
+    }
+
+
+def _entries_of_posts(posts: Sequence[tuple[OutboxRow, datetime]]) -> list[dict[str, Any]]:
+    """Return the posts; one that was edited has its latest text, in the place of the first."""
+    found = dict[str, dict[str, Any]]()
+    for row, at in posts:
+        post = row.post
+        if post.kind is OutboundKind.ASKED and post.about:
+            continue  # repeats in the thread a message that is here already
+        first = found.get(post.edits) or {"id": post.id, "at": iso(at), "to": False, "who": post.name, "actor": ""}
+        path = {"file": post.path.rpartition("/")[2]} if post.path else {}
+        found[first["id"]] = {
+            **first,
+            "kind": post.kind.value,
+            "text": post.text,
+            "state": row.state.value,
+            "reason": code_of(row.because),
+            "detail": row.detail,
+            **path,
+        }
+    return list(found.values())
+
+
 def operations_of(table: Sequence[Command] = COMMANDS) -> tuple[Operation, ...]:
     """Return every operation of the API. Raises NoHandler for a command that is served and that nothing runs."""
     derived = from_table(table)
-    return (*derived, control(derived), *request_operations())
+    return (*derived, control(derived), *request_operations(), conversation_operation())

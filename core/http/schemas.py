@@ -148,6 +148,19 @@ _REQUEST: Json = {
     "reason": TEXT,
     "waits": {**TRUTH, "description": "Whether somebody would get an answer now."},
 }
+_ENTRY: Json = {
+    "id": TEXT,
+    "at": TIME,
+    "to": {**TRUTH, "description": "true: a message to the session; false: a post in its thread."},
+    "kind": {**TEXT, "description": "What kind of message or post."},
+    "who": TEXT,
+    "actor": TEXT,
+    "text": {**TEXT, "description": "Of a post: Markdown."},
+    "state": TEXT,
+    "reason": TEXT,
+    "detail": TEXT,
+    "file": {**TEXT, "description": "The name of a file that is attached."},
+}
 _SERVICE: Json = {"name": TEXT, "running": _or_null(TRUTH), "pid": _or_null(WHOLE), "detail": TEXT, "reason": TEXT}
 _HARNESS: Json = {"name": TEXT, "version": _or_null(TEXT), "tried": _list(TEXT), "detail": TEXT}
 _EVENT: Json = {"id": TEXT, "ts": TIME, "event": TEXT, "level": TEXT}
@@ -208,6 +221,10 @@ SCHEMAS: Json = {
     "Queue": _object(
         "What no turn is known to have taken, in order.",
         {"name": TEXT, "limit": WHOLE, "messages": _list(_object("A message.", _QUEUED, optional=("text",)))},
+    ),
+    "Conversation": _object(
+        "What a session was told, and what was said of and by it, oldest first.",
+        {"name": TEXT, "entries": _list(_object("A message or a post.", _ENTRY, optional=("file",)))},
     ),
     "Message": _object(
         "A message that was cancelled or confirmed.",

@@ -60,6 +60,11 @@ class Event(StrEnum):
     STANDING_TMUX_LOST = "standing.tmux_lost"
     STANDING_TMUX_BACK = "standing.tmux_back"
 
+    PAGE_LINK_MADE = "page.link_made"  #: a link by which one browser can log in
+    PAGE_LOGGED_IN = "page.logged_in"
+    PAGE_LOGGED_OUT = "page.logged_out"
+    PAGE_TYPED = "page.typed"  #: somebody types into a terminal on the page
+
     CHANNEL_REPLY_RECEIVED = "channel.reply_received"
     CHANNEL_DROPPED = "channel.dropped"
     CHANNEL_MIRRORED = "channel.mirrored"

@@ -78,6 +78,20 @@ class InputLine:
     mode: str = ""  #: what the line is in where it takes no message (`shell mode`); "": what is typed is a message
 
 
+@dataclass(frozen=True)
+class Frame:
+    """What a screen shows, with its colours, for somebody who watches it.
+
+    `text`: its rows, with control sequences that set styles (ECMA-48 SGR) and the shifts to line drawing alone.
+    """
+
+    columns: int
+    rows: int
+    cursor: tuple[int, int]  #: column and row, from 0
+    cursor_shown: bool
+    text: str
+
+
 class Receipt(Enum):
     """What a guarded line leaves on the pane once it has written, as a pane option."""
 

@@ -319,6 +319,7 @@ class Verb(Enum):
     ASK = "ask"
     LOOPS = "look at the loops of"
     LOOP = "make and steer the loops of"  #: an agent: of its own session
+    OPEN_PAGE = "open the page of"  #: where everything can be done
     CONFIGURE = "configure"  #: write the configuration, which names the programs that run
 
 

@@ -50,12 +50,12 @@ def _address(path: Path) -> Iterator[str]:
         os.close(folder)
 
 
-def ask(path: Path, operation: str, seconds: float) -> Mapping[str, Any]:
-    """Ask the service one question. Raises NoAnswer."""
+def ask(path: Path, operation: str, seconds: float, **told: str) -> Mapping[str, Any]:
+    """Ask the service one question; `told` goes with it. Raises NoAnswer."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, _address(path) as address:
             _connect(connection, address, seconds)
-            connection.sendall(json.dumps({"op": operation}).encode() + b"\n")
+            connection.sendall(json.dumps({**told, "op": operation}).encode() + b"\n")
             with connection.makefile("rb") as stream:
                 answer = json.loads(stream.readline())
     except (OSError, ValueError) as error:

@@ -40,6 +40,7 @@ from core.session.system import System
 
 if TYPE_CHECKING:
     from core.base.paths import StatePaths
+    from core.http.guard import Authenticator
     from core.process.control import Listener, Peer, Talk
     from core.store.records import Records
     from core.tools.toolbox import Toolbox
@@ -103,7 +104,8 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         lambda: _status(system),
         _hooks(channels),
     )
-    workers = [Worker(HTTP_ROW, 0, HttpHost(facts, connections.set).run)]
+    http = HttpHost(facts, connections.set, lambda: _browsers(facts))
+    workers = [Worker(HTTP_ROW, 0, http.run)]
     for channel in channels:
         changes = Changes(system, channel.authorized)
         presses, orders = Presses(system, channel.has_role, requests), Orders(system, channel.kind, channel.has_role)
@@ -125,6 +127,8 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         "request": requests.talk,
         "ask": requests.talk,
         "tool": _calls(system.settings, system.paths, system.records, toolbox),
+        "page": _page(facts, lambda: http.port),
+        "page-end": _page_end(facts),
     }
     return Service(system, workers, _sweeping(system, swept), connections, talks)
 
@@ -160,6 +164,33 @@ def _calls(settings: Settings, paths: StatePaths, records: Records, toolbox: Cal
         from core.tools.toolbox import ToolSocket
 
         ToolSocket(settings, paths, records, toolbox()).talk(line, peer)
+
+    return talk
+
+
+def _browsers(facts: Facts) -> Sequence[Authenticator]:
+    from core.http.webpage import PageAuthenticator
+
+    return (PageAuthenticator(facts.logins, facts.page_actor),)
+
+
+def _page(facts: Facts, port: Callable[[], int | None]) -> Talk:
+    """Return what makes a link to the page: `{"key", "port"}`; `port` null: there is the Unix socket alone."""
+
+    def talk(line: Mapping[str, Any], peer: Peer) -> None:
+        facts.system.events.emit("page.link_made", actor=str(line.get("actor", "")))
+        peer.send({"key": facts.logins.link(), "port": port()})
+
+    return talk
+
+
+def _page_end(facts: Facts) -> Talk:
+    """Return what logs all browsers out: `{"ended"}` tells how many."""
+
+    def talk(line: Mapping[str, Any], peer: Peer) -> None:
+        ended = facts.logins.end_all()
+        facts.system.events.emit("page.logged_out", actor=str(line.get("actor", "")), detail=f"{ended} browsers")
+        peer.send({"ended": ended})
 
     return talk
 

@@ -72,6 +72,10 @@ class Inbox:
         """
         return self._rows.all(queries.UNSETTLED, (uid, limit))
 
+    def latest(self, uid: str, limit: int) -> tuple[InboxRow, ...]:
+        """Return the session's latest rows, oldest first. Raises StoreBroken."""
+        return self._rows.all(queries.LATEST_MESSAGES, (uid, limit))[::-1]
+
     def still(self, message_ids: Sequence[str], state: MessageState) -> tuple[str, ...]:
         """Return those of the messages that are in the state, in their order. Raises StoreBroken."""
         found = {row["id"] for row in self._database.read(queries.STILL, (json.dumps(list(message_ids)), state.value))}

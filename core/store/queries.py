@@ -31,6 +31,7 @@ UNSETTLED = f"""
     SELECT * FROM inbox INDEXED BY inbox_open WHERE uid = ? AND {_OPEN} ORDER BY {_WAITING}, {_TICK}, order_us, seq
     LIMIT ?
 """
+LATEST_MESSAGES = "SELECT * FROM inbox INDEXED BY inbox_of_session WHERE uid = ? ORDER BY seq DESC LIMIT ?"
 WITH_STATES = "SELECT * FROM inbox WHERE uid = ? AND state IN ({states}) ORDER BY seq DESC LIMIT ?"
 WITH_STATE: Mapping[str, str] = {  #: those that have an index of their own, which serves no parameter
     state: f"""
@@ -97,6 +98,10 @@ ADD_POST = """
 """
 POST = "SELECT * FROM outbox WHERE seq = ?"
 POST_OF_ID = "SELECT * FROM outbox WHERE id = ?"
+LATEST_POSTS = """
+    SELECT * FROM outbox
+    WHERE uid = ? AND kind IN ({kinds}) AND part_of IS NULL AND only_for = '' ORDER BY seq DESC LIMIT ?
+"""
 POST_WITH_BUTTONS = "SELECT * FROM outbox WHERE ts = ? AND buttons <> '' AND channel_kind = ? ORDER BY seq DESC"
 
 

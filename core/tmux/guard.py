@@ -16,7 +16,7 @@ from typing import Any
 
 from core.base.environment import MARKER, limit_of
 from core.base.names import TARGET_PREFIX
-from core.model.pane import Pane, Paste, Receipt, Spawn, View, Window
+from core.model.pane import Frame, Pane, Paste, Receipt, Spawn, View, Window
 from core.tmux.transport import DATA, Command, Line, literal_format, silent, spell
 
 #: How the command line begins that each pane of ours is started with; the instance follows, and a blank. tmux notes it
@@ -45,6 +45,10 @@ _STYLE = re.compile(r"\x1b\[([0-9;:]*)m")
 _STYLED = re.compile(
     r"(\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\a]*(?:\x1b\\|\a)|[\x0e\x0f])"
 )  #: a style, a link, a set of letters
+_PLACE = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{cursor_flag}"
+#: Every control sequence that can stand in a captured screen, links (OSC 8) among them, and every control character.
+_CONTROLS = re.compile(r"\x1b\[[0-9;:?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?|[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_KEPT_CONTROL = re.compile(r"\x1b\[[0-9;:]*m|[\x0e\x0f]")  #: styles, and the shifts to line drawing and back
 _KEPT = ("TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", MARKER)
 _KEEP = " ".join(f'${{{name}+"{name}=${name}"}}' for name in _KEPT)
 #: Marks the process, and leaves behind all that the server gave it but what tells a program that it is in a pane. The
@@ -245,6 +249,46 @@ def view_line(pane_id: str, instance: str, nonce: str) -> Line:
     place = ["display-message", "-p", "-t", pane_id, "#{cursor_x} #{cursor_y} #{keypad_cursor_flag}"]
     act = [_tell(f"{nonce} {instance} 0"), place, ["capture-pane", "-p", "-e", "-t", pane_id]]
     return [_if(pane_id, _carries(instance), act, [_tell(f"{nonce} {ABSENT}")])]
+
+
+def frame_line(pane_id: str, instance: str, nonce: str) -> Line:
+    """Return the line that prints size and cursor of the pane, and below it the screen with its styles; see `frame_of`.
+
+    Blanks at the ends of rows are kept, since they may have a colour.
+    """
+    _checked(_PANE_ID, pane_id)
+    for word in (instance, nonce):
+        _checked(_SAFE, word)
+    place = ["display-message", "-p", "-t", pane_id, _PLACE]
+    act = [_tell(f"{nonce} {instance} 0"), place, ["capture-pane", "-p", "-e", "-N", "-t", pane_id]]
+    return [_if(pane_id, _carries(instance), act, [_tell(f"{nonce} {ABSENT}")])]
+
+
+def frame_of(out: str, instance: str, nonce: str) -> Frame | None:
+    """Return what `frame_line` with that nonce printed; None of a pane that does not carry the tag."""
+    shown = screens_of(out, nonce).get(instance)
+    if shown is None:
+        return None
+    place, *rows = shown[0].removesuffix("\n").split("\n")
+    columns, height, column, row, visible = (int(number or 0) for number in place.split(" "))
+    text = _CONTROLS.sub(lambda found: found[0] if _KEPT_CONTROL.fullmatch(found[0]) else "", "\n".join(rows))
+    return Frame(columns, height, (column, row), bool(visible), text)
+
+
+def keys_line(pane_id: str, instance: str, buffer: str, deadline: datetime, *, keep_controls: bool) -> Line:
+    """Return the line that writes keys of somebody who watches, byte by byte, and leaves no receipt.
+
+    `keep_controls`: see `write_line`.
+    """
+    _checked(_PANE_ID, pane_id)
+    for word in (instance, buffer):
+        _checked(_SAFE, word)
+    paste = ["paste-buffer", "-d", "-r", *(["-S"] if keep_controls else []), "-b", buffer, "-t", pane_id]
+    refuse = [["delete-buffer", "-b", buffer], _tell(_reason(instance), pane_id)]
+    return [
+        ["load-buffer", "-b", buffer, DATA],
+        _if(pane_id, _writable(instance, deadline), [paste, _tell(DONE)], refuse),
+    ]
 
 
 def redraw_line(pane_id: str, instance: str) -> Line:

@@ -10,7 +10,7 @@ from core.base.clock import Clock, Deadline, SystemClock
 from core.base.errors import NotRunning, SpawnFailed, TmuxSilent
 from core.base.loggers import logger
 from core.base.values import dataclass
-from core.model.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, View, Window, Written
+from core.model.pane import Frame, Pane, Paste, Receipt, Spawn, Survey, Typing, View, Window, Written
 from core.tmux import guard
 from core.tmux.listing import EMPTY, END, LIST, Listing, read_listing
 from core.tmux.server import TmuxServer
@@ -302,6 +302,42 @@ class Runner:
             if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
                 _refused(reply)
         raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
+
+    def frame(self, instance: str) -> Frame:
+        """Return the pane's screen with its styles. Raises NotRunning if no pane carries the tag.
+
+        By a tmux process of its own: whoever watches takes no turn of the control client's, by which messages go in.
+        """
+        nonce = os.urandom(8).hex()
+        for known in (self._known.get(instance), None):
+            known = known or self._find(instance)
+            if known is None:
+                break
+            reply = self._ask(guard.frame_line(known.pane_id, instance, nonce), process=True)
+            frame = guard.frame_of(reply.out, instance, nonce)
+            if frame is not None:
+                return frame
+            if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
+                _refused(reply)
+        raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
+
+    def type_keys(self, instance: str, data: bytes, deadline: datetime) -> Written:
+        """Write what somebody types who watches the pane. Raises TmuxSilent if it is not known what became of it."""
+        self._delete_left()
+        known = self._known.get(instance) or self._find(instance)
+        if known is None:
+            return Written.ABSENT
+        buffer = f"{self._prefix}-{next(self._numbers)}"
+        line = guard.keys_line(known.pane_id, instance, buffer, deadline, keep_controls=known.version >= (3, 7))
+        try:
+            reply = self._ask(line, data, process=True)
+            if reply.no_server:
+                return Written.ABSENT
+            answer = guard.told(reply.out) or _refused(reply)
+        except TmuxSilent:
+            self._left.add(buffer)
+            raise
+        return Written(answer[0])
 
     def redraw(self, instance: str) -> None:
         """Let the pane's program draw its screen anew, by a change of its height by a row. No key is written.

@@ -76,9 +76,10 @@ class Tab:
                 await asyncio.sleep(0.05)
 
     async def press(self, key: str, shift: bool = False) -> None:
-        """Press a key such as Enter, Escape or Tab."""
-        code = {"Enter": 13, "Escape": 27, "Tab": 9}[key]
-        text = {"text": "\r"} if key == "Enter" else {}
+        """Press a key: Enter, Escape, Tab, ArrowDown, or one that writes a character."""
+        named = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowDown": 40, "ArrowUp": 38}
+        code = named[key] if key in named else ord(key.upper())
+        text = {"text": "\r"} if key == "Enter" else {"text": key} if key not in named else {}
         event = {"key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": 8 if shift else 0}
         await self.call("Input.dispatchKeyEvent", type="keyDown", **event, **text)
         await self.call("Input.dispatchKeyEvent", type="keyUp", **event)

@@ -39,6 +39,11 @@ class Web:
         self._product = running
 
     @property
+    def product(self) -> Product:
+        """Return the product whose host it is."""
+        return self._product
+
+    @property
     def url(self) -> str:
         """Return where the service listens, once it does."""
         return self._product.http_url()
@@ -62,7 +67,8 @@ class Web:
         try:
             connection.request(method, path, body, headers=dict(headers or {}))
             response = connection.getresponse()
-            return Answered(response.status, dict(response.getheaders()), response.read().decode())
+            headers = {name.lower(): value for name, value in response.getheaders()}
+            return Answered(response.status, headers, response.read().decode())
         finally:
             connection.close()
 
