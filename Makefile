@@ -121,10 +121,12 @@ test-harness: setup-dev tmux
 harness-matrix: setup-dev tmux
 	@env -u PYTHONDONTWRITEBYTECODE sh scripts/harness_suite.sh --matrix "$(HARNESS)" $(VERSIONS)
 
-# Writes docs/thread.png: the demonstration's page, as a thread in which somebody talks to a session.
+# Writes docs/thread.png (the demonstration's page, as a thread in which somebody talks to a session) and docs/page.png
+# (the service's own page).
 picture: setup-dev tmux
 	@sh scripts/provide.sh chromium
 	$(COMPILED) -m tests.browser.picture docs/thread.png
+	$(COMPILED) -m tests.browser.pagepicture docs/page.png
 
 bench: setup-dev tmux
 	$(COMPILED) -m benchmarks

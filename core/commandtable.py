@@ -377,7 +377,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "page",
-        "Print a link to the page of the service, where everything can be seen and done in a browser. "
+        "Print a link to the service's page. There, everything can be seen and done in a browser. "
         "A link is good for one login, within five minutes.",
         Verb.OPEN_PAGE,
         (Argument("--log-out", "Log all browsers out instead; unused links end, too.", Kind.FLAG),),

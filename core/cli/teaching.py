@@ -13,7 +13,7 @@ from core.config.chats import has_setup
 TASKS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "": {
         "Try it, and set it up": ("demo", "config", *CHATS, "doctor", "completion"),
-        "Everything together": ("start", "stop", "restart", "status", "top", "events"),
+        "Everything together": ("start", "stop", "restart", "status", "page", "top", "events"),
         "One session, or one of its loops": ("standing", "loop"),
         "For agents, in their own session": ("post", "ask", "mcp"),
         "By systemd, or in a terminal of its own": ("serve",),
@@ -44,6 +44,10 @@ EXAMPLES: Mapping[str, Mapping[str, str]] = {
     "status": {
         "is everything up?": "the-loop status",
         "in a script: the exit code says it": "the-loop status --json",
+    },
+    "page": {
+        "open it in a browser": "the-loop page",
+        "a phone or a laptop is lost: log all browsers out": "the-loop page --log-out",
     },
     "doctor": {
         "what is wrong, and what helps?": "the-loop doctor",

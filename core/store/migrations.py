@@ -490,6 +490,10 @@ MIGRATIONS: tuple[tuple[Part, ...], ...] = (
         ) WITHOUT ROWID
         """,
     ),
+    (
+        "ALTER TABLE outbox ADD COLUMN added_at TEXT NOT NULL DEFAULT ''",
+        "UPDATE outbox SET added_at = changed_at",  # the latest that it can have been
+    ),
 )
 
 

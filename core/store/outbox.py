@@ -114,14 +114,14 @@ class Outbox:
         return self._rows.one(queries.POST_OF_ID, (post_id,))
 
     def latest(self, uid: str, kinds: Collection[OutboundKind], limit: int) -> tuple[tuple[OutboxRow, datetime], ...]:
-        """Return the session's latest posts of these kinds that all may see, oldest first, and since when each is so.
+        """Return the session's latest posts of these kinds that all may see, oldest first, and when each was committed.
 
         Raises StoreBroken.
         """
         query = queries.LATEST_POSTS.format(kinds=", ".join("?" * len(kinds)))
         found = self._database.read(query, (uid, *(kind.value for kind in kinds), limit))
         known = {row.seq: row for row in self._rows.understood(found)[0]}
-        return tuple((known[row["seq"]], from_iso(row["changed_at"])) for row in found[::-1] if row["seq"] in known)
+        return tuple((known[row["seq"]], from_iso(row["added_at"])) for row in found[::-1] if row["seq"] in known)
 
     def whole(self, row: OutboxRow) -> OutboxRow:
         """Return the row that a part was made from, and any other row as it is. Raises StoreBroken."""

@@ -91,9 +91,11 @@ CANCEL_WAITING = f"""
 
 ADD_POST = """
     INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, buttons, edits, path,
-                        only_for, about, starts, note_group, note_start, note_edits, note_count, state, changed_at)
+                        only_for, about, starts, note_group, note_start, note_edits, note_count, state, changed_at,
+                        added_at)
     VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, :buttons, :edits, :path,
-            :only_for, :about, :starts, :note_group, :note_start, :note_edits, :note_count, 'pending', :now)
+            :only_for, :about, :starts, :note_group, :note_start, :note_edits, :note_count, 'pending', :now,
+            :now)
     ON CONFLICT (key) DO NOTHING
 """
 POST = "SELECT * FROM outbox WHERE seq = ?"

@@ -120,6 +120,9 @@ class Talk {
     this.list = h("div.talk", { role: "log", "aria-label": "Conversation" });
     this.blank = h("div.empty", { hidden: true });
     this.scroll = h("div.scroll", { tabIndex: 0, role: "region", "aria-label": "Conversation" }, this.list, this.blank);
+    this.low = true; // the end is in sight, and stays so
+    this.scroll.addEventListener("scroll", () => { this.low = this.scroll.scrollHeight - this.scroll.scrollTop - this.scroll.clientHeight < 60; });
+    this.observer = new ResizeObserver(() => this.low && this.sink());
     this.requests = h("div.requests");
     this.input = h("textarea", { id: "say", rows: 1, placeholder: `Message ${name}`, "aria-label": `Message ${name}`, value: drafts.get(name) ?? "" });
     this.send = h("button.button.primary", { type: "submit" }, "Send");
@@ -134,16 +137,22 @@ class Talk {
       }
     });
     this.asked = null;
-    this.first = true;
   }
 
   start() {
     this.grow();
+    this.observer.observe(this.scroll);
+    this.observer.observe(this.list);
     this.load();
   }
 
   stop() {
     clearTimeout(this.soon);
+    this.observer.disconnect();
+  }
+
+  sink() {
+    this.scroll.scrollTop = this.scroll.scrollHeight;
   }
 
   grow() {
@@ -166,12 +175,9 @@ class Talk {
     this.asked = get("/standing-sessions/conversation", { name: this.name, last: 120 });
     try {
       this.entries = (await this.asked).entries;
-      const low = this.scroll.scrollHeight - this.scroll.scrollTop - this.scroll.clientHeight < 80;
       keep(this.list, this.entries, (entry) => entry.id, entryNode);
       this.blank.hidden = this.entries.length > 0;
       if (!this.entries.length) show(this.blank, h("h2", {}, "Nothing was said yet"), h("p", {}, "What you write below is typed into the agent's terminal, with your name on it."));
-      if (low || this.first) this.scroll.scrollTop = this.scroll.scrollHeight;
-      this.first = false;
     } catch (error) {
       if (error.told) show(this.blank, h("h2", {}, "The conversation cannot be shown"), h("p", {}, error.told));
       this.blank.hidden = this.list.children.length > 0;
@@ -194,7 +200,7 @@ class Talk {
       drafts.delete(this.name);
       this.input.value = "";
       this.grow();
-      this.first = true;
+      this.low = true;
       this.load();
     } catch (error) {
       problem(error);
@@ -467,6 +473,7 @@ export class Session {
         label, counts[tab] ? [" ", h("span.count", {}, counts[tab])] : null,
       ))),
     );
+    this.head.querySelector('[aria-selected="true"]').scrollIntoView({ block: "nearest", inline: "nearest" });
     if (focused) this.head.querySelector(`[data-verb="${focused}"], [data-tab="${focused}"]`)?.focus();
     this.aside.hidden = !plan || this.tab !== "talk";
     if (!this.aside.hidden) show(this.aside, working(row));

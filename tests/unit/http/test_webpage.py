@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.http.guard import Guard, TokenAuthenticator
+from core.http.guard import Authenticator, Guard, TokenAuthenticator
 from core.http.logins import Logins
 from core.http.webpage import FILES, POLICY, PageAuthenticator, cookie_of, is_here, open_paths, paths_of_files
 from tests.support.clocks import MovedClock
@@ -41,7 +41,7 @@ def headers(logins: Logins) -> dict[str, str]:
 
 def status(logins: Logins, scope: dict[str, Any]) -> int:
     """Return the status of the guard's refusal, 200 for a request that passes."""
-    known = [TokenAuthenticator("a-token", "http:ann"), PageAuthenticator(logins, "page:ann")]
+    known: list[Authenticator] = [TokenAuthenticator("a-token", "http:ann"), PageAuthenticator(logins, "page:ann")]
     guard = Guard(inner, host="127.0.0.1", port=PORT, authenticators=known, open_paths=open_paths())
     refused = guard.refused(scope)
     return 200 if refused is None else refused.status_code
