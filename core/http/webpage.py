@@ -27,8 +27,9 @@ from starlette.types import Scope
 from core.base.errors import CoreError, InvalidValue, NotPermitted, NotRunning
 from core.http.answers import body_of, problem, refusal, route, told
 from core.http.facts import Facts, is_loopback
-from core.http.guard import Principal, principal_of
+from core.http.guard import principal_of
 from core.http.logins import LOGIN_DAYS, Logins
+from core.http.principal import Principal
 from core.http.screens import Screens
 from core.model.pane import Written
 from core.session.commands import exact_for
