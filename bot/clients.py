@@ -86,7 +86,10 @@ class Tokens:
     def _token(self, variable: str, what: str, prefix: str, page: str) -> Token:
         value = self._environ.get(variable, "").strip()
         form = f" ({prefix}…)" if prefix else ""
-        remedy = f"set it to the {what}{form} from the app's page `{page}` in the service's environment"
+        remedy = (
+            f"`the-loop slack setup` asks for it; or set it to the {what}{form} from the app's page `{page}` in the "
+            "service's environment"
+        )
         if not value:
             raise ChannelError(
                 f"Slack's {what} is missing: the variable {variable} is not set",

@@ -38,7 +38,7 @@ from core.session.system import System
 
 _WAIT_SECONDS = 0.2  #: for a key, after which the screen is drawn again where something has changed
 _LATE = 3  #: intervals after which what is shown is called old
-_NARROW = 100  #: columns; below them a table has no column of the harness
+_NARROW = 100  #: columns; below them columns are narrower, and there is none of the harness
 _KEYS = "up/down or k/j: select   Enter: its screen   q: quit"
 _ACTIVITIES = {"busy": "cyan", "permission": "yellow", "question": "yellow", "idle": "green"}
 _DOWN = frozenset({"dead", "absent", "foreign"})
@@ -104,8 +104,8 @@ def top(session: Session, name: str | None, interval: float, once: bool) -> int:
         raise UnknownSession(name, names_of(system.settings, system.records))
     view = View(name or "", opened=name is not None)
     console = Console(highlight=False, no_color=bool(session.environ.get("NO_COLOR")) or None)
-    live = console.is_terminal and sys.stdin.isatty() and not once and not session.json
-    if not live:
+    draws = console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty()
+    if not draws or once or session.json:
         view.take(look(system, view.selected if view.opened else "", SystemClock()))
         if session.json:
             print_json({"services": list(view.snapshot.services), "sessions": list(view.snapshot.sessions)})
@@ -261,9 +261,8 @@ def _table(view: View, width: int, height: int | None) -> RenderableType:
     if not rows:
         return Text("no standing sessions" if view.snapshot.at and not view.snapshot.trouble else "")
     table = Table(box=None, expand=True, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for title, options in _COLUMNS.items():
-        if title != "HARNESS" or width >= _NARROW:
-            table.add_column(title, no_wrap=True, overflow="ellipsis", **options)
+    for title, options in {**_COLUMNS, **(_WIDE if width >= _NARROW else {})}.items():
+        table.add_column(title, no_wrap=True, overflow="ellipsis", **options)
     for row in _portion(rows, view, height):
         cells = [
             Text(_line(row["name"])),
@@ -281,13 +280,17 @@ def _table(view: View, width: int, height: int | None) -> RenderableType:
 
 
 _COLUMNS: Mapping[str, Mapping[str, Any]] = {
-    "NAME": {"max_width": 20},
-    "STATE": {"max_width": 24},
+    "NAME": {"max_width": 14},
+    "STATE": {"max_width": 18},
     "DOING": {"ratio": 1, "min_width": 10},
     "QUEUE": {"justify": "right"},
     "LOOPS": {"justify": "right"},
     "TOKENS": {"justify": "right"},
     "COST": {"justify": "right"},
+}
+_WIDE: Mapping[str, Mapping[str, Any]] = {
+    "NAME": {"max_width": 24},
+    "STATE": {"max_width": 32},
     "HARNESS": {"max_width": 12},
 }
 

@@ -130,8 +130,8 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def server(system: System) -> Iterator[Finding]:
-    """Look at the tmux server of the sessions, and at what could end it."""
+def server(system: System, root: Path = Path("/")) -> Iterator[Finding]:
+    """Look at the tmux server of the sessions, and at what could end it. `root` is where the machine's files are."""
     try:
         survey = system.runner.survey()
     except TmuxMissing as error:
@@ -143,17 +143,17 @@ def server(system: System) -> Iterator[Finding]:
         return
     if survey.server is None:
         yield Finding("tmux server", State.OK, "none runs; the start of a session starts it")
-        yield from _linger()
+        yield from _linger(root)
         return
     yield Finding("tmux server", State.OK, f"process {survey.server}, {len(survey.panes)} panes")
-    found = threats(system, survey.server)
+    found = threats(system, survey.server, root)
     for threat in found or ():
         yield Finding("ends with", State.WARNING, threat.what, threat.remedy)
     if found == ():
         yield Finding("ends with", State.OK, "neither a logout nor the end of a service ends the tmux server")
 
 
-def _linger() -> Iterator[Finding]:
-    if lingers(os.geteuid()) is False:
+def _linger(root: Path) -> Iterator[Finding]:
+    if lingers(os.geteuid(), root) is False:
         told = "no linger: everything of yours ends at your last logout"
         yield Finding("ends with", State.WARNING, told, "`loginctl enable-linger`")

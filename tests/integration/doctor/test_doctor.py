@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from core.base.clock import SystemClock
-from core.doctor import chats
+from core.doctor import chats, terminal
 from core.doctor.checks import checks_of
 from core.doctor.running import Check, run_all
 from core.model.health import Finding, State, all_well
@@ -157,6 +157,51 @@ def test_a_frozen_server_is_not_called_gone(alone: Product) -> None:
 
     assert finding.state is State.UNKNOWN
     assert finding.remedy
+
+
+def machine(folder: Path, pid: int, cgroup: str) -> Path:
+    """Make the files of a machine on which systemd runs, for nobody lingers, and a process is in that cgroup."""
+    (folder / "run/systemd/system").mkdir(parents=True)
+    (folder / f"proc/{pid}").mkdir(parents=True)
+    (folder / f"proc/{pid}/cgroup").write_text(f"0::{cgroup}\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "part"),
+    [
+        ("/user.slice/user-1000.slice/session-7.scope", "belongs to a login"),
+        ("/user.slice/user-1000.slice/user@1000.service/app.slice/the-loop.service", "inside of the-loop.service"),
+        ("/user.slice/user-1000.slice/user@1000.service/app.slice/run-1.scope", "last logout"),
+    ],
+)
+def test_a_server_that_would_be_ended_with_something_else(
+    alone: Product, tmp_path: Path, cgroup: str, part: str
+) -> None:
+    """A logout, or the end of a service, would end every agent: each with its remedy."""
+    alone.tmux("new-session", "-d", "sleep 300")
+    pid = int(alone.tmux("display-message", "-p", "#{pid}"))
+    system = build_rescue_system(alone.config, alone.environ(), lambda _: None)
+    try:
+        findings = list(terminal.server(system, machine(tmp_path, pid, cgroup)))
+    finally:
+        system.close()
+
+    ends = only(findings, "ends with")
+    assert ends.state is State.WARNING
+    assert part in ends.detail
+    assert ends.remedy
+
+
+def test_without_linger_a_logout_is_warned_of_before_anything_runs(alone: Product, tmp_path: Path) -> None:
+    """The first start is soon enough to know it."""
+    system = build_rescue_system(alone.config, alone.environ(), lambda _: None)
+    try:
+        findings = list(terminal.server(system, machine(tmp_path, 1, "/")))
+    finally:
+        system.close()
+
+    assert "enable-linger" in only(findings, "ends with").remedy
 
 
 # ---------------------------------------------------------------- programs
