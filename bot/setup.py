@@ -142,8 +142,7 @@ class _Setup:
                     raise
                 fresh = True
                 continue
-            if fresh:
-                self._keep({variable: self._environ[variable]})
+            self._keep({variable: self._environ[variable]})
             self._person.done(told)
             return
         raise GivenUp(f"no valid value for {variable} was given")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import getpass
-import shutil
 import sys
 from typing import TYPE_CHECKING
 
 from core.base.clock import Deadline, SystemClock
-from core.base.errors import InvalidValue, Refused
-from core.base.names import check_name
+from core.base.errors import CoreError, InvalidValue, Refused
 from core.cli.printing import EXIT_FAILED, EXIT_OK, has_colours, print_line, warn
 from core.cli.session import Session
 from core.cli.terminal import Progress
@@ -27,6 +25,7 @@ _CONNECT_SECONDS = 30.0
 _THREAD_SECONDS = 120.0
 _REPLY_SECONDS = 900.0
 _POLL = 0.5
+_ATTEMPTS = 5
 _USUAL_NAME = "scribe"
 _PROMPT = "Say in one sentence that you are ready, then wait for messages."
 
@@ -134,17 +133,20 @@ def _set_up_chat(person: Conversation, kind: str, session: Session) -> None:
     from core.base.paths import StatePaths
     from core.config.chats import chat_info, load_part
     from core.config.editing import change_file
-    from core.config.secrets import write_secrets
+    from core.config.secrets import read_secrets, write_secrets
     from core.service.wiring import with_secrets
 
     settings, paths = session.settings, StatePaths(session.settings.state_root)
     file = paths.chat_secrets(kind)
 
     def keep(values: Mapping[str, str]) -> None:
+        if values.items() <= read_secrets(file).items():
+            return
         write_secrets(paths.root, file, values)
         person.tell(f"kept in {file}, which only you can read")
-        for name in sorted(values.keys() & session.environ.keys()):
-            person.wrong(f"the variable {name} is set in this shell and wins over that file", f"`unset {name}`")
+        for name in sorted(values):
+            if session.environ.get(name, values[name]) != values[name]:
+                person.wrong(f"the variable {name} is set in this shell, and wins over that file", f"`unset {name}`")
 
     set_up: SetUp = load_part(kind, chat_info(kind).setup)  # type: ignore[assignment]
     environ = with_secrets(kind, settings, session.environ)
@@ -198,31 +200,32 @@ def _first_session(
     if record is not None:
         person.done(f"{record.name} has one")
         return record
-    name = check_name(person.ask("Name of your first session", _USUAL_NAME))
-    harness = person.ask(f"Its program ({', '.join(_programs())})", _programs()[0])
-    cwd = person.ask("The folder in which it works", str(system.settings.routing.spawn_workdir))
-    with Progress("starting the session", system.environ):
-        told = _made(name, harness, cwd, kind, session, system)
-    if told:
-        person.wrong(told, f"`the-loop standing logs {name}`, or `the-loop doctor`")
+    if not _made(person, kind, session, system):
         return None
     deadline = Deadline(system.clock, _THREAD_SECONDS)
     with Progress(f"waiting for its thread in {title}", system.environ):
         while (record := _with_thread(kind, system)) is None and not deadline.passed():
             system.clock.pause(_POLL)
     if record is None:
-        remedy = f"`the-loop {kind} check`, and `the-loop events --name {name}`"
-        person.wrong(f"{name} runs, and has no thread yet", remedy)
+        person.wrong("it runs, and has no thread yet", f"`the-loop {kind} check`, and `the-loop events --last 20`")
     else:
-        person.done(f"{name} is announced in {title}")
+        person.done(f"{record.name} is announced in {title}")
     return record
 
 
-def _programs() -> list[str]:
-    """Return the harnesses whose programs are here, the one of this package last."""
+def _programs(system: System) -> list[str]:
+    """Return the harnesses that could be started here, the small one of this package last."""
     from core.harness.catalogue import BUILT_IN
+    from core.model.session import Definition
 
-    return [*(name for name in BUILT_IN if shutil.which(name)), "bundled"]
+    def starts(name: str) -> bool:
+        try:
+            system.harnesses.get(name).check(Definition("first"), ())
+        except CoreError:
+            return False
+        return True
+
+    return sorted(filter(starts, BUILT_IN), key=lambda name: name == "bundled")
 
 
 def _with_thread(kind: str, system: System) -> SessionRecord | None:
@@ -233,23 +236,31 @@ def _with_thread(kind: str, system: System) -> SessionRecord | None:
     return next((one for one in records if one.uid in bound and one.status is Status.RUNNING), None)
 
 
-def _made(name: str, harness: str, cwd: str, kind: str, session: Session, system: System) -> str:
-    """Create the session, or start it again with a thread; return what went wrong, "" for nothing. Raises CoreError."""
+def _made(person: Conversation, kind: str, session: Session, system: System) -> bool:
+    """Ask what the session is to be, until one is made and runs; False where that did not come about."""
     from pathlib import Path
 
     from core.base.paths import absolute_path
     from core.lifecycle.create import create_standing
     from core.model.session import ChatBinding, Definition
 
-    definition = Definition(
-        name=name,
-        harness=harness,
-        cwd=str(absolute_path(Path(cwd))),
-        prompt=_PROMPT,
-        chat={kind: ChatBinding(enabled=True)},
-    )
-    answer = create_standing(system, definition, session.acting(system))
-    return "" if answer.ok else "; ".join(row.detail for row in answer.sessions)
+    programs = _programs(system)
+    for _ in range(_ATTEMPTS):
+        name = person.ask("Name of your first session", _USUAL_NAME)
+        harness = person.ask(f"Its program ({', '.join(programs)})", programs[0])
+        cwd = absolute_path(Path(person.ask("The folder in which it works", system.settings.routing.spawn_workdir)))
+        chat = {kind: ChatBinding(enabled=True)}
+        definition = Definition(name=name, harness=harness, cwd=str(cwd), prompt=_PROMPT, chat=chat)
+        try:
+            with Progress("starting the session", system.environ):
+                answer = create_standing(system, definition, session.acting(system))
+        except CoreError as error:
+            person.wrong(error.message, error.remedy)
+            continue
+        if answer.ok:
+            return True
+        person.wrong("; ".join(row.detail for row in answer.sessions), "`the-loop doctor` looks at its program")
+    return False
 
 
 def _first_reply(person: Conversation, kind: str, title: str, record: SessionRecord, system: System) -> bool:

@@ -34,7 +34,8 @@ class Person(Protocol):
         ...
 
 
-#: Keeps secrets by the names of their variables, where the service reads them. Raises StoreBroken.
+#: Keeps secrets by the names of their variables where the service reads them; those that are there already stay.
+#: Raises StoreBroken.
 Keep = Callable[[Mapping[str, str]], None]
 
 

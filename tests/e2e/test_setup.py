@@ -62,6 +62,13 @@ def test_from_nothing_to_a_first_reply_and_again(workspace: WorkspaceThread, fre
         terminal.wait(f"({workspace.user_id('alice')})")
         terminal.wait("Slack is connected")
         terminal.wait("Name of your first session")
+        terminal.answer("No Name")
+        terminal.wait("Its program (")
+        terminal.answer("bundled")
+        terminal.wait("The folder")
+        terminal.answer()
+        terminal.wait("not yet: ")
+        terminal.wait("Name of your first session")
         terminal.answer(NAME)
         terminal.wait("Its program")
         terminal.answer("bundled")
@@ -117,6 +124,15 @@ def test_it_goes_on_where_it_was_left(workspace: WorkspaceThread, fresh: Product
     assert "Bot token" not in before
     assert before.count("ok: ") == 4
     assert "xoxb" not in fresh.config.read_text()
+
+
+def test_tokens_of_the_shell_are_kept_for_the_service(workspace: WorkspaceThread, fresh: Product) -> None:
+    """A service that systemd starts has no variable of this shell."""
+    with talk(fresh, **{BOT_VARIABLE: workspace.bot_token, APP_VARIABLE: workspace.app_token}) as terminal:
+        shown = terminal.wait("Channel: ")
+
+    assert "Bot token (" not in shown
+    assert fresh.paths.chat_secrets("slack").read_text().count("\n") == 2
 
 
 def test_without_a_terminal_it_says_so(fresh: Product) -> None:
