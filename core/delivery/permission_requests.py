@@ -11,7 +11,8 @@ from __future__ import annotations
 import hmac
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -69,6 +70,7 @@ CLOSED_THERE = "answered or rejected at the terminal"  #: of which nobody can te
 BY_EITHER = "rejected by {by}, or answered at the terminal: it is not known which"
 EXPIRED = "nobody answered in time; the dialog stays in the terminal"
 ASK_EXPIRED = "nobody answered in time"
+UNWATCHED = "nobody was there to answer; the dialog stays in the terminal"
 LOST = "the program no longer waits for this answer; look at the terminal"
 ENDED = "the session has ended"
 
@@ -89,7 +91,25 @@ class Requests:
         self._waiting: dict[str, int] = {}  #: request -> how many clients wait for it
         self._opening = threading.Lock()  #: of two who ask at once under one key, the second finds the first's row
         self._began = system.clock.now()
+        self._watchers = 0  #: clients that show requests to somebody who answers, besides the threads
+        self._left = Deadline(system.clock, 0.0)  #: from the last one's end on
         self._over = False  #: the service ends: whoever waits is hung up on, and comes back to the next one
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Take requests of sessions without a thread, too, for the block: somebody is there who answers them."""
+        with self._changed:
+            self._watchers += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._watchers -= 1
+                self._left = Deadline(self._system.clock, _GRACE.total_seconds())
+
+    def _is_watched(self) -> bool:
+        with self._changed:
+            return self._watchers > 0
 
     # ------------------------------------------------------------ whoever asks
 
@@ -159,9 +179,10 @@ class Requests:
                 self._refuse(asked, record, known.id, Reason.ASKED_OTHERWISE)
             self._enter(known.id)
             return known
-        if not has_thread(system.settings, system.bindings, record):
+        watched = self._is_watched()
+        if not watched and not has_thread(system.settings, system.bindings, record):
             raise _NotAsked(f"{record.name} has no thread in which somebody could answer")
-        if asked.kind is RequestKind.ASK and not self._replies:
+        if asked.kind is RequestKind.ASK and not self._replies and not watched:
             raise _NotAsked(f"replies in the thread of {record.name} are not read (read.mode), so nobody could answer")
         request = self._request(asked, record)
         self._enter(request.id)  # whoever is shown it finds that somebody waits
@@ -361,7 +382,7 @@ class Requests:
     def turn(self) -> None:
         """Look once at what is open or was not handed over."""
         for request in (*self._system.requests.open(), *self._system.requests.untold()):
-            if self.waits(request):
+            if self.waits(request) and not self._is_left(request):
                 continue
             on_screen = request.kind is RequestKind.DIALOG and request.state is RequestState.OPEN
             if on_screen and record_of_instance(self._system.records, request.instance) is not None:
@@ -372,7 +393,20 @@ class Requests:
             except CoreError as error:
                 _LOG.warning("request passed over", extra={"session": request.name, "reason": str(error)})
 
+    def _is_left(self, request: Request) -> bool:
+        """Return whether nobody is there any more who could answer: it was shown in no thread, and all watchers left.
+
+        A program may show its own dialog only once it has our answer.
+        """
+        if request.state is not RequestState.OPEN or self._is_watched() or not self._left.passed():
+            return False
+        record = record_of_instance(self._system.records, request.instance)
+        return record is not None and not has_thread(self._system.settings, self._system.bindings, record)
+
     def _look(self, request: Request) -> None:
+        if self.waits(request):
+            self.end(request, RequestState.GONE, UNWATCHED)
+            return
         now = self._system.clock.now()
         if request.state is RequestState.OPEN and now >= request.expires_at:
             self.end(request, RequestState.EXPIRED, _expired(request))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, TypeVar
 
@@ -23,8 +24,10 @@ from core.http.arguments import from_body, from_query, shown
 from core.http.facts import Facts
 from core.http.guard import principal_of
 from core.http.idempotency import HEADER, Keys, digest_of, key_of_headers
+from core.http.metrics import Answered
 from core.http.rest import API, Asked, Operation, operations_of, sees_event
 from core.http.stream import Feed, last_event_id
+from core.model.asking import Role
 from core.session.commands import exact_for
 from core.store.answered import AnswerBook
 
@@ -48,15 +51,16 @@ class _Threads:
         return await anyio.to_thread.run_sync(work, limiter=self._limiter)
 
 
-def api_routes(facts: Facts, stopping: threading.Event) -> list[Route]:
-    """Return the routes of every operation."""
-    api = _Api(facts, stopping)
+def api_routes(facts: Facts, answered: Answered, stopping: threading.Event) -> list[Route]:
+    """Return the routes of every operation. `answered` is counted up with each answer."""
+    api = _Api(facts, answered, stopping)
     return [route(one.method, f"{API}{one.path}", api.endpoint(one)) for one in operations_of()]
 
 
 class _Api:
-    def __init__(self, facts: Facts, stopping: threading.Event) -> None:
+    def __init__(self, facts: Facts, answered: Answered, stopping: threading.Event) -> None:
         self._facts = facts
+        self._answered = answered
         self._reading, self._acting = _Threads(_READING), _Threads(_ACTING)
         self._stopping = stopping
         self._feed: Feed | None = None
@@ -70,10 +74,13 @@ class _Api:
         async def answer(request: Request) -> Response:
             try:
                 if operation.path == "/events" and _STREAM in request.headers.get("accept", ""):
-                    return await self._stream(request, operation)
-                return await self._answer(request, operation)
+                    response = await self._stream(request, operation)
+                else:
+                    response = await self._answer(request, operation)
             except CoreError as error:
-                return self._problem(error)
+                response = self._problem(error)
+            self._answered[operation.method, operation.path, response.status_code] += 1
+            return response
 
         return answer
 
@@ -116,7 +123,9 @@ class _Api:
         if self._feed is None:
             self._feed = Feed(self._facts.system.events, self._stopping, self._reading.run)
         last = given["last"] if "last" in request.query_params else 0
-        return await self._feed.response(position, lambda event: sees_event(asked, event, given["name"]), last)
+        answers = given["answers"] and (asked.principal.is_operator or Role.APPROVER in asked.principal.roles)
+        watched = self._facts.requests.watched if answers else nullcontext
+        return await self._feed.response(position, lambda event: sees_event(asked, event, given["name"]), last, watched)
 
 
 def _is_json(request: Request) -> bool:

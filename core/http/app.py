@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 from asyncio import BaseTransport, TimerHandle
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ from core.http.answers import LONGEST, TooLarge, body_of, refusal, route, told
 from core.http.api import api_routes
 from core.http.facts import Facts
 from core.http.guard import AGENTS_PATH, OPEN_PATHS, Authenticator, Guard, bearer_of, is_trusted, trust
-from core.http.metrics import metrics_route
+from core.http.metrics import Answered, metrics_route
 from core.http.webpage import open_paths, page_routes
 from core.model.channel import WebHook
 from core.model.session import SessionRecord
@@ -140,12 +141,13 @@ def build_app(
         open_prefixes=open_prefixes(facts.hooks),
         open_paths=OPEN_PATHS | open_paths(),
     )
+    answered: Answered = Counter()
     routes = [
         health_route(facts),
-        metrics_route(facts),
+        metrics_route(facts, answered),
         *hooks_routes(facts.hooks),
         agents_route(facts.system, facts.toolbox),
-        *api_routes(facts, stopping),
+        *api_routes(facts, answered, stopping),
         *page_routes(facts, stopping),
     ]
     handlers: dict[Any, Any] = {**HANDLERS, HTTPException: _http_error, Exception: _internal_error}
@@ -175,7 +177,7 @@ async def _internal_error(request: Request, _: Exception) -> Response:
 STRANGERS = 64  #: at once; where one comes too many, the oldest goes
 CONNECTIONS = 256  #: of everybody; the newest goes
 SECONDS = 20.0  #: for a whole request and its answer. A chat gets an answer within half of them
-BURST_SECONDS = 1.0  #: in which nobody has to have shown who they are: many clients may come at once
+BURST_SECONDS = 5.0  #: in which nobody has to have shown who they are: many may come at once to a busy machine
 
 
 class BoundedProtocol(H11Protocol):

@@ -49,6 +49,7 @@ def api_token(path: Path, variable: str, environ: Mapping[str, str]) -> str:
 _BACKLOG = 64
 _PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})  #: says nothing of the address
 _LOOK_SECONDS = 0.5  # between two looks at whether the service ends
+_KEEP_SECONDS = 20  #: that a connection may rest between two requests
 _DRAIN_SECONDS = 2  #: what requests that are under way get when the service ends
 _EXPOSED = "not on this machine alone, and without encryption: whoever reads the network reads the token"
 
@@ -173,6 +174,7 @@ def _run_server(
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        timeout_keep_alive=_KEEP_SECONDS,
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
     Server(config).run(sockets=listeners)

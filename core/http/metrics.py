@@ -20,19 +20,24 @@ from core.base.errors import CoreError, TmuxMissing, TmuxSilent
 from core.base.names import target_for
 from core.http.answers import route
 from core.http.facts import Facts
+from core.model.activity import ActivityState
+from core.model.asking import RequestKind
 from core.model.loop import OPEN, Held, Loop, LoopStatus
 from core.model.message import MessageState
 from core.model.posts import PostState
-from core.model.session import Live
+from core.model.session import HoldKind, Live, SessionRecord, Status
 from core.session.sessions import Known, every_session
 
 _LOG = logging.getLogger(__name__)
 
 
-def metrics_route(facts: Facts) -> Route:
-    """Return the route."""
+Answered = Counter[tuple[str, str, int]]  #: requests of the API by method, path and status
+
+
+def metrics_route(facts: Facts, answered: Answered) -> Route:
+    """Return the route. `answered` is counted up by the API."""
     registry = CollectorRegistry()
-    registry.register(ServiceCollector(facts))
+    registry.register(ServiceCollector(facts, answered))
     ProcessCollector(registry=registry)
 
     def metrics(_: Request) -> Response:
@@ -44,8 +49,9 @@ def metrics_route(facts: Facts) -> Route:
 class ServiceCollector(Collector):
     """The product's own metrics."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, answered: Answered) -> None:
         self._facts = facts
+        self._answered = answered
 
     def describe(self) -> Iterator[Metric]:
         """Name nothing beforehand: registering must ask nobody."""
@@ -62,6 +68,7 @@ class ServiceCollector(Collector):
         yield _labelled("the_loop_channel_up", "Whether a channel is connected", "channel", facts.channels())
         yield _counter("the_loop_events", "Events that this service emitted since it began", "event", facts.events())
         yield _counter("the_loop_dropped", "Replies that went no further, since it began", "reason", facts.dropped())
+        yield self._http()
         yield from self._asked()
 
     def _asked(self) -> Iterator[Metric]:
@@ -70,6 +77,9 @@ class ServiceCollector(Collector):
             "inbox": self._inbox,
             "outbox": self._outbox,
             "loops": self._loops,
+            "activities": self._activities,
+            "holds": self._holds,
+            "requests": self._requests,
             "tokens": self._tokens,
             "cost": self._cost,
         }
@@ -81,6 +91,36 @@ class ServiceCollector(Collector):
                 _LOG.warning("metrics incomplete", extra={"part": part, "reason": str(error)})
                 answered[part] = False
         yield _labelled("the_loop_scrape_ok", "Whether a part of this answer could be asked", "part", answered)
+
+    def _http(self) -> Metric:
+        family = CounterMetricFamily(
+            "the_loop_http_requests", "Answered requests of the API", labels=["method", "path", "status"]
+        )
+        for (method, path, status), count in sorted(self._answered.items()):
+            family.add_metric([method, path, str(status)], count)
+        return family
+
+    def _activities(self) -> Metric:
+        running = {record.instance_id for record in self._records() if record.status is Status.RUNNING}
+        told = self._facts.system.activities.all().values()
+        counts = Counter(one.state.value for one in told if one.instance in running)
+        values = {state.value: counts[state.value] for state in ActivityState}
+        return _labelled("the_loop_activities", "Sessions that run, by what they do, as last told", "state", values)
+
+    def _holds(self) -> Metric:
+        counts = Counter(record.hold.kind.value for record in self._records() if record.hold is not None)
+        values = {kind.value: counts[kind.value] for kind in HoldKind}
+        return _labelled("the_loop_holds", "Held sessions", "kind", values)
+
+    def _records(self) -> Iterator[SessionRecord]:
+        system = self._facts.system
+        known = every_session(system.settings, system.records)
+        return (one.record for one in known if one.record is not None)
+
+    def _requests(self) -> Metric:
+        counts = Counter(request.kind.value for request in self._facts.system.requests.open())
+        values = {kind.value: counts[kind.value] for kind in RequestKind}
+        return _labelled("the_loop_requests", "What waits for a person's answer", "kind", values)
 
     def _sessions(self) -> Metric:
         system = self._facts.system

@@ -236,7 +236,14 @@ _OF_ALL = frozenset({"standing list", "events"})
 
 
 _ADDED: Mapping[str, tuple[Argument, ...]] = {
-    "events": (Argument("--after", "Those behind this id (0-0: all); of a stream, if no Last-Event-ID is sent."),)
+    "events": (
+        Argument("--after", "Those behind this id (0-0: all); of a stream, if no Last-Event-ID is sent."),
+        Argument(
+            "--answers",
+            "Of a stream: whoever reads it answers requests, so sessions without a thread ask here too.",
+            Kind.FLAG,
+        ),
+    )
 }
 
 

@@ -12,7 +12,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Any
 
@@ -42,9 +42,12 @@ class Feed:
         self._grown = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
 
-    async def response(self, position: str | None, wanted: Wanted, last: int) -> Response:
+    async def response(
+        self, position: str | None, wanted: Wanted, last: int, watched: Callable[[], AbstractContextManager[None]]
+    ) -> Response:
         """Return the stream behind that position; None: from now on, after the latest `last` ones that are wanted.
 
+        `watched` is entered for as long as it is read.
         Raises InvalidValue for what is no position, StoreBroken.
         """
         if self._streams >= MOST_STREAMS:
@@ -57,28 +60,35 @@ class Feed:
         else:
             first = await self._in_thread(lambda: self._events.after(position, _AT_ONCE))
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(self._lines(first, wanted), headers=headers, media_type="text/event-stream")
+        return StreamingResponse(self._lines(first, wanted, watched), headers=headers, media_type="text/event-stream")
 
-    async def _lines(self, page: Page, wanted: Wanted) -> AsyncIterator[str]:
+    async def _lines(
+        self, page: Page, wanted: Wanted, watched: Callable[[], AbstractContextManager[None]]
+    ) -> AsyncIterator[str]:
         self._streams += 1
         try:
-            self._watch()
-            yield f"retry: {_BACK_MILLISECONDS}\n: the event log of the-loop\n\n"
-            while not self._stopping.is_set():
-                if page.lost:
-                    yield "event: lost\ndata: {}\n\n"
-                if found := [_told(place, event) for place, event in page.events if wanted(event)]:
-                    yield "".join(found)
-                grown = self._grown
-                page = await self._in_thread(partial(self._events.after, page.end, _AT_ONCE))
-                if page.events or page.lost:
-                    continue
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(grown.wait(), HEARTBEAT_SECONDS)
-                    continue
-                yield f": still there\nid: {page.end}\n\n" if page.end else ": still there\n\n"
+            with watched():
+                async for lines in self._told_lines(page, wanted):
+                    yield lines
         finally:
             self._streams -= 1
+
+    async def _told_lines(self, page: Page, wanted: Wanted) -> AsyncIterator[str]:
+        self._watch()
+        yield f"retry: {_BACK_MILLISECONDS}\n: the event log of the-loop\n\n"
+        while not self._stopping.is_set():
+            if page.lost:
+                yield "event: lost\ndata: {}\n\n"
+            if found := [_told(place, event) for place, event in page.events if wanted(event)]:
+                yield "".join(found)
+            grown = self._grown
+            page = await self._in_thread(partial(self._events.after, page.end, _AT_ONCE))
+            if page.events or page.lost:
+                continue
+            with suppress(TimeoutError):
+                await asyncio.wait_for(grown.wait(), HEARTBEAT_SECONDS)
+                continue
+            yield f": still there\nid: {page.end}\n\n" if page.end else ": still there\n\n"
 
     def _watch(self) -> None:
         if self._watching is None or self._watching.done():

@@ -1,5 +1,6 @@
 """What each agent is doing is kept as its harness tells it: without secrets, and told when it changes."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -226,7 +227,7 @@ def test_metrics_tell_what_each_session_has_used(looked: Looked) -> None:
 
     found = {
         (sample.name, *sample.labels.values()): sample.value
-        for family in ServiceCollector(facts).collect()
+        for family in ServiceCollector(facts, Counter()).collect()
         for sample in family.samples
     }
 
