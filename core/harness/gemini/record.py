@@ -1,10 +1,11 @@
 """Read what Gemini CLI writes: a conversation's JSONL file, and its screen (0.53.0 to 0.61.0).
 
-- The file of a conversation is there from the start on. A line holds a message (`id`, `type`, `content`), what is told
-  of the conversation (`$set`; with `messages` these take the place of all earlier ones), or how far it was taken back
-  (`$rewindTo`). A message that gets its tool calls' results is written once more under its id. An Escape is the message
-  `Request cancelled.` of the type info, wherever the turn was. Then the last prompt may be written again behind what
-  describes the session: no turn has taken that.
+- The file of a conversation is there from the start on. Its name tells the minute of the start: a resume in another
+  minute begins another file, with all that was said before in one line.
+- A line holds a message (`id`, `type`, `content`), what is told of the conversation (`$set`; with `messages` these take
+  the place of all earlier ones), or how far it was taken back (`$rewindTo`). A message that gets its tool calls' results
+  is written once more under its id. An Escape is the message `Request cancelled.` of the type info, wherever the turn
+  was. Then the last prompt may be written again behind what describes the session: no turn has taken that.
 - No line tells that a turn is over: the AfterAgent hook does, but after an Escape in a tool or at a dialog.
 - The input line stands below the last line across the screen. A dialog, in a box, stands in its place.
 """
@@ -118,7 +119,7 @@ _FAILURES = {
 
 
 class _Messages:
-    """The messages of a conversation's file that are new since the last look; it is looked for until it is there."""
+    """The messages of a conversation that are new since the last look: in its file, once it is there, and the next."""
 
     def __init__(self, home: Path, session_id: str, *, from_start: bool) -> None:
         """Begin at its start, or behind what it holds now. Raises StoreBroken where that cannot be read."""
@@ -128,12 +129,14 @@ class _Messages:
 
     def new(self) -> Iterator[_Entry]:
         """Yield the messages that were added since the last call. Raises StoreBroken where the file cannot be read."""
-        if self._lines is None:
-            path = find_conversation(self._home, self._session_id)
-            if path is None:
-                return
+        yield from self._added()
+        path = find_conversation(self._home, self._session_id)
+        if path is not None and (self._lines is None or self._lines.path != path):
             self._lines = Lines(path, from_start=True)
-        for line in self._lines.new():
+            yield from self._added()
+
+    def _added(self) -> Iterator[_Entry]:
+        for line in self._lines.new() if self._lines is not None else ():
             entry = entry_of(line) if line.startswith(_MESSAGE) else None
             if entry is not None:
                 yield entry

@@ -107,6 +107,22 @@ def test_texts_that_turns_took_are_evidence(chat: Chat) -> None:
     assert read.new_events() == ()
 
 
+@pytest.mark.parametrize("from_start", [True, False])
+def test_conversation_that_goes_on_in_another_file_is_followed(chat: Chat, *, from_start: bool) -> None:
+    """A resume in another minute begins a file, which its name tells; what the earlier one still tells comes first."""
+    read, turns = Conversation(chat.home, ID, from_start=from_start), Turns(chat.home, ID, since=BEGAN)
+    chat.typed("before")
+    chat.path = chat.path.with_name(chat.path.name.replace("17-27", "17-28"))
+    chat.write({"sessionId": ID, "startTime": BEGAN.isoformat(), "kind": "main"})
+    chat.write({"$set": {"messages": [{"id": "m1", "type": "user", "content": [{"text": "before"}]}]}})
+    chat.typed("after")
+
+    assert [event.prompt for event in read.new_events() if isinstance(event, TextTaken)] == ["before", "after"]
+    assert [turn.prompts for turn in turns.new_turns()] == [("before",), ("after",)]
+    chat.typed("and on")
+    assert [event.prompt for event in read.new_events() if isinstance(event, TextTaken)] == ["and on"]
+
+
 def test_conversation_that_is_not_there_yet_is_read_once_it_is(tmp_path: Path) -> None:
     """It is opened before the program makes it."""
     read = Conversation(tmp_path / "gemini", ID, from_start=False)
