@@ -121,6 +121,8 @@ def follow(
             return _taken(activity, moment or at, turn) if begins else activity
         case ToolStarted():
             return _moved(told, ActivityState.BUSY, at)
+        case ToolEnded(task=None) if told.state is ActivityState.IDLE:
+            return told  # an interruption has ended the turn before its tool: that begins no work
         case ToolEnded(task=task, task_name=name):
             tasks = told.pending_tasks if task is None or task in told.pending_tasks else (*told.pending_tasks, task)
             return _named(_moved(told, ActivityState.BUSY, at, tasks=tasks), {task: name} if task and name else {})

@@ -2,10 +2,10 @@
 
 - The file of a conversation is there from the start on. Its name tells the minute of the start: a resume in another
   minute begins another file, with all that was said before in one line.
-- A line holds a message (`id`, `type`, `content`), what is told of the conversation (`$set`; with `messages` these take
-  the place of all earlier ones), or how far it was taken back (`$rewindTo`). A message that gets its tool calls' results
-  is written once more under its id. An Escape is the message `Request cancelled.` of the type info, wherever the turn
-  was. Then the last prompt may be written again behind what describes the session: no turn has taken that.
+- A line holds a message (`id`, `type`, `content`), what is told of the conversation (`$set`; with `messages` these
+  take the place of all earlier ones), or how far it was taken back (`$rewindTo`). A message that gets its tool calls'
+  results is written once more under its id. An Escape is the message `Request cancelled.` of the type info, wherever
+  the turn was. Then the last prompt may be written again behind what describes the session: no turn has taken that.
 - No line tells that a turn is over: the AfterAgent hook does, but after an Escape in a tool or at a dialog.
 - The input line stands below the last line across the screen. A dialog, in a box, stands in its place.
 """

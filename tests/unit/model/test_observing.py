@@ -100,6 +100,7 @@ def test_activity_of_an_earlier_instance_says_nothing() -> None:
         (A.BUSY, Ready("c-1", "compact"), A.BUSY),
         (A.IDLE, PromptReported("hi"), A.BUSY),
         (A.PERMISSION, ToolEnded("Bash"), A.BUSY),
+        (A.IDLE, ToolEnded("Bash"), A.IDLE),  # an interruption ended the turn before its tool
         (A.IDLE, ToolStarted("Bash"), A.BUSY),
         (A.BUSY, DialogReported(False, "Bash: ls"), A.PERMISSION),
         (A.BUSY, DialogReported(True, "which?"), A.QUESTION),
