@@ -14,7 +14,7 @@ TIME_STAMP = re.compile(r"[0-9]{1,12}\.[0-9]{6}")  #: what names a message
 
 def is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
     """Return whether a value is a document itself."""
-    return isinstance(value, Mapping)
+    return type(value) is dict or isinstance(value, Mapping)  # the first is what JSON has, and ten times as fast
 
 
 def mapping_of(document: Document, key: str) -> Document:
@@ -26,13 +26,15 @@ def mapping_of(document: Document, key: str) -> Document:
 def mappings_of(document: Document, key: str) -> tuple[Document, ...]:
     """Return the documents of the list under the key; what else stands in it is left out."""
     value = document.get(key)
-    return tuple(entry for entry in value if is_mapping(entry)) if isinstance(value, list) else ()
+    return tuple([entry for entry in value if is_mapping(entry)]) if isinstance(value, list) else ()
 
 
 def text_of(document: Document, key: str) -> str:
     """Return the text under the key, "" where there is none; half a surrogate pair, which nobody can keep, as `?`."""
     value = document.get(key)
-    return value.encode(errors="replace").decode() if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return value if value.isascii() else value.encode(errors="replace").decode()
 
 
 def number_of(document: Document, key: str) -> int:
@@ -65,7 +67,7 @@ def to_plain(wire: str, names: Names = NOBODY) -> str:
 
 def named_in(wire: str) -> frozenset[str]:
     """Return the ids of the members, channels and groups that a wire text mentions."""
-    return frozenset(_NAMED.findall(wire))
+    return frozenset(_NAMED.findall(wire)) if "<" in wire else frozenset()
 
 
 def unescaped(text: str) -> str:

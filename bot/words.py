@@ -67,9 +67,11 @@ def elements_of(blocks: tuple[Document, ...]) -> Iterator[Document]:
 def _elements(document: Document, depth: int) -> Iterator[Document]:
     if depth > _DEEPEST_BLOCK:
         return
-    rows = document.get("rows")
-    cells = [cell for row in rows if isinstance(row, list) for cell in row] if isinstance(rows, list) else []
-    for child in (*mappings_of(document, "elements"), *mappings_of({"cells": cells}, "cells")):
+    children, rows = mappings_of(document, "elements"), document.get("rows")
+    if isinstance(rows, list):
+        cells = [cell for row in rows if isinstance(row, list) for cell in row]
+        children += mappings_of({"cells": cells}, "cells")
+    for child in children:
         yield child
         yield from _elements(child, depth + 1)
 
@@ -326,6 +328,8 @@ def quoted(message: Document, names: Names = NOBODY) -> str:
 def quotes_in(message: Document) -> tuple[Document, ...]:
     """Return the attachments of a message that are others' messages; in one that says nothing itself all of them."""
     attachments = mappings_of(message, "attachments")
+    if not attachments:
+        return ()
     own = _own(message)
     mute = not (text_of(message, "text").strip() or message.get("blocks") or own)
     return tuple(found for found in attachments if found not in own and (_is_quote(found) or mute))
@@ -360,13 +364,14 @@ def mentions_elsewhere(message: Document) -> Iterator[Document]:
 def mentioned(message: Document) -> frozenset[str]:
     """Return the ids of members, channels and groups that a message or its quotes name, to be looked up."""
     found: set[str] = set()
-    for part in (message, *_own(message), *all_quotes(message)):
+    quotes = tuple(all_quotes(message))
+    for part in (message, *_own(message), *quotes):
         blocks = (*mappings_of(part, "blocks"), *blocks_of_quote(part))
         found |= named_in(text_of(part, "text"))
         found |= {text for block in blocks for text in _named_in_block(block)}
         for element in elements_of(blocks):
-            found |= {text_of(element, key) for key in _IDS}
-    for quote in all_quotes(message):
+            found.update(text_of(element, key) for key in _IDS if key in element)
+    for quote in quotes:
         found |= {text_of(quote, key) for key in _IDS}
     return frozenset(found - {""})
 
