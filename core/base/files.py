@@ -21,7 +21,7 @@ _NOT_PLAIN = "it is no plain file"
 _CHUNK = 1 << 16  # bytes
 
 
-def open_plain(path: Path) -> BinaryIO:
+def open_plain(path: Path | str) -> BinaryIO:
     """Open a plain file for reading. What else may stand under its name, a folder or a FIFO, is refused, and waited for
     never. Raises OSError.
     """
@@ -42,17 +42,17 @@ def open_plain_log(path: Path) -> int:
         raise OSError(errno.EINVAL, _NOT_PLAIN, str(path)) from error
 
 
-def checked(descriptor: int, path: Path) -> int:
+def checked(descriptor: int, path: Path | str) -> int:
     """Return the descriptor if it is a plain file's; else close it, and raise OSError."""
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
-    if path.is_dir():
+    if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     raise OSError(errno.EINVAL, _NOT_PLAIN, str(path))
 
 
-def read_plain(path: Path, most: int) -> bytes:
+def read_plain(path: Path | str, most: int) -> bytes:
     """Return what a plain file holds; see `open_plain` and `read_bounded`. Raises OSError."""
     with open_plain(path) as stream:
         return read_bounded(stream, most)
@@ -111,7 +111,7 @@ _REMEDIES = {
 }
 
 
-def broken(error: OSError, path: Path, doing: str) -> StoreBroken:
+def broken(error: OSError, path: Path | str, doing: str) -> StoreBroken:
     """Return the error that tells what could not be done to which path, why, and what helps."""
     reason = error.strerror or str(error)
     remedy = _REMEDIES.get(error.errno or 0, "look at that path and its disk, then try again")
@@ -129,7 +129,7 @@ def is_there(path: Path) -> bool:
     return True
 
 
-def is_file(path: Path) -> bool:
+def is_file(path: Path | str) -> bool:
     """Return whether a plain file stands under that name. Raises StoreBroken where something else does."""
     try:
         mode = os.lstat(path).st_mode

@@ -46,7 +46,7 @@ def in_lines(text: str) -> str:
 
 def plain(text: str) -> str:
     """Return the text without control characters, direction marks and broken surrogates. Tabs and newlines stay."""
-    return re.sub(_DROPPED, "", text)
+    return text if text.isascii() and text.isprintable() else re.sub(_DROPPED, "", text)
 
 
 def visible(text: str) -> tuple[str, int]:

@@ -29,7 +29,6 @@ from core.base.files import holds_files, open_plain, read_bounded, read_plain
 from core.base.names import standing_ref, target_for
 from core.base.values import dataclass, field, replace
 from core.model.activity import Capability, consequences, graded, unfinished_text
-from core.model.reasons import OF_PLUGIN
 from core.model.rows import Row, drift
 from core.model.session import LastExit, Live, Outcome, Phase, SessionRecord, Status, Thread, deletion_text
 from core.process.presence import running_service
@@ -131,7 +130,7 @@ def glance(
         return Glance(
             survey,
             system.inbox.counts(),
-            system.loops.counts(),
+            system.database.open_loops(),
             _activities(system, sessions, survey),
             system.workings.all() if working else {},
             system.activities.last_messages(),
@@ -274,19 +273,27 @@ def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity |
     lacks = consequences(_of_version(activity)) if activity else ()
     untried = activity.untried_note if activity else ""
     unfinished = unfinished_text(activity.earlier_tasks) if activity else ""
-    silent = activity.silent_why if activity else None
-    who = "plugin is" if silent and silent.reason in OF_PLUGIN else "hooks are"
-    mute = f"its {who} silent: {silent.text}" if silent else ""
     told = (
         _deletion(row, record),
         says,
-        mute,
+        _mute(activity),
         activity.retrying.text if activity and activity.retrying else "",
         asleep,
         _new_conversation(record),
         unfinished,
     )
     return (*told, ended, thread, orphaned, *lacks, untried)
+
+
+def _mute(activity: Activity | None) -> str:
+    """Return why its hooks, or its plugin, are silent; "" for all others."""
+    silent = activity.silent_why if activity else None
+    if silent is None:
+        return ""
+    from core.model.reasons import OF_PLUGIN  # a list of what reports needs no reasons
+
+    who = "plugin is" if silent.reason in OF_PLUGIN else "hooks are"
+    return f"its {who} silent: {silent.text}"
 
 
 def _capabilities(activity: Activity | None) -> dict[str, str] | None:

@@ -62,8 +62,8 @@ from core.session.sessions import (
     starts_unasked,
 )
 from core.session.system import System
+from core.store.database import Database
 from core.store.eventlog import EventLog
-from core.store.loops import Loops
 from core.store.records import Records
 from core.store.sessions import Activities, Bindings
 from core.tmux.runner import Runner
@@ -183,25 +183,25 @@ def with_what_waits(system: System, told: Mapping[str, VerbResult]) -> Mapping[s
         if running_service(system.paths.service_lock) is not None:
             return told
         return {
-            name: _with(system.settings, system.records, system.loops, name, word) if word.outcome in _HERE else word
+            name: _with(system.settings, system.records, system.database, name, word) if word.outcome in _HERE else word
             for name, word in told.items()
         }
     except CoreError:
         return told
 
 
-def _with(settings: Settings, records: Records, loops: Loops, name: str, word: VerbResult) -> VerbResult:
-    waits = _waiting(settings, loops, definition_of(settings, records, name))
+def _with(settings: Settings, records: Records, database: Database, name: str, word: VerbResult) -> VerbResult:
+    waits = _waiting(settings, database, definition_of(settings, records, name))
     if not waits:
         return word
     said = f"no service is running, so {' and '.join(waits)} must wait for one; {way_up(settings)}"
     return replace(word, detail=f"{word.detail}; {said}" if word.detail else said)
 
 
-def _waiting(settings: Settings, loops: Loops, known: Known) -> list[str]:
+def _waiting(settings: Settings, database: Database, known: Known) -> list[str]:
     what, has_loops = known.definition, known.name in settings.standing.loops
     if known.record is not None:
-        has_loops = has_loops or bool(loops.counts().get(known.record.uid))
+        has_loops = has_loops or bool(database.open_loops().get(known.record.uid))
     needs = {
         "its thread": settings.chat_of(what),
         "its loops": has_loops,

@@ -162,9 +162,10 @@ class InboxRow:
         return f"{self.message.id}-{self.attempt}"
 
 
-_UNSAFE = re.compile(r"[^\w.+-]+")
-_UNTOLD = re.compile(r"[^\w .+:/-]+")
-_KIND = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,80}")
+# Compiled at their first use, and kept by `re`: most commands load this module, and few have to do with files.
+_UNSAFE = r"[^\w.+-]+"
+_UNTOLD = r"[^\w .+:/-]+"
+_KIND = r"[\w.+-]{1,60}/[\w.+-]{1,80}"
 _LONGEST_NAME = 80
 _LONGEST_SHOWN = 200
 
@@ -214,7 +215,7 @@ def decoded(text: str) -> tuple[Attachment, ...]:
 
 def safe_name(name: str, position: int) -> str:
     """Return a file name that is no path, hides nothing and collides with no other of its message: `2-notes.txt`."""
-    kept = _UNSAFE.sub("_", name.replace("\\", "/").rpartition("/")[2]).strip("._-")
+    kept = re.sub(_UNSAFE, "_", name.replace("\\", "/").rpartition("/")[2]).strip("._-")
     stem, dot, suffix = kept.rpartition(".")
     if len(kept.encode()) > _LONGEST_NAME:
         room = _LONGEST_NAME - len(suffix.encode()[:10]) - 1
@@ -224,7 +225,7 @@ def safe_name(name: str, position: int) -> str:
 
 def shown_name(file: Attachment) -> str:
     """Return what a file is called, in one line."""
-    return _UNTOLD.sub("_", file.name).strip("._- ")[:_LONGEST_SHOWN] or "without a name"
+    return re.sub(_UNTOLD, "_", file.name).strip("._- ")[:_LONGEST_SHOWN] or "without a name"
 
 
 def _cut(text: str, most: int) -> str:
@@ -237,7 +238,7 @@ def told(files: Sequence[Fetched]) -> str:
 
 
 def _line(file: Fetched) -> str:
-    kind = file.attachment.kind if _KIND.fullmatch(file.attachment.kind) else "unknown type"
+    kind = file.attachment.kind if re.fullmatch(_KIND, file.attachment.kind) else "unknown type"
     if file.problem:
         return f"(a part of this message, {shown_name(file.attachment)}, could not be read: {file.problem})"
     if file.attachment.clip and not file.said:

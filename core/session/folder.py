@@ -50,7 +50,7 @@ def given_otherwise(paths: StatePaths, uid: str, now: Mapping[str, str]) -> tupl
     () where nobody noted what the program was given: an earlier release started it.
     """
     try:
-        with open_plain(paths.of_session(uid, GIVEN)) as stream:
+        with open_plain(paths.text_of_session(uid, GIVEN)) as stream:
             before = json.loads(stream.read(_MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return ()
@@ -133,7 +133,7 @@ def clear_hold_file(paths: StatePaths, uid: str) -> None:
 
 def check_files(paths: StatePaths, name: str, uid: str) -> None:
     """Raise StoreBroken where something else stands in the place of a file without which no message is moved."""
-    for path in (paths.lock(name), paths.of_session(uid, HOLD), paths.of_session(uid, ASKING)):
+    for path in (paths.text_of_lock(name), paths.text_of_session(uid, HOLD), paths.text_of_session(uid, ASKING)):
         is_file(path)
 
 

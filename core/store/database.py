@@ -60,6 +60,7 @@ class _Session:
         self.connection = connection
         self.depth = 0
         self.synchronous = ""
+        self.checked = False  # its reads need not look at the files
         self.sync_after = False  # a durable block was joined to a transaction that is not
 
 
@@ -149,10 +150,26 @@ class Database:
         if not self._exists():
             return []
         session = self._session()
-        if session.depth == 0:
+        if session.depth == 0 and not session.checked:
             self.same_file()
         with self._translated:
             return session.connection.execute(query, parameters).fetchall()
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Look once whether the files are the same, for all reads of this thread's block: it has many, and is short.
+
+        Its transactions look as ever. Raises StoreBroken.
+        """
+        if not self._exists() or (session := self._session()).checked:
+            yield
+            return
+        self.same_file()
+        session.checked = True
+        try:
+            yield
+        finally:
+            session.checked = False
 
     def write(self, statement: str, parameters: Parameters = ()) -> int:
         """Carry out a statement in the open transaction and return how many rows it changed. Raises StoreBroken."""
@@ -181,6 +198,10 @@ class Database:
     def end_told(self, instance: str, turn: str, at: datetime) -> bool:
         """Record that the end of a turn is being told; False if it was before. Part of the open transaction."""
         return self.write(queries.TELL_TURN_ENDED, (instance, turn, iso(at))) == 1
+
+    def open_loops(self) -> Mapping[str, int]:
+        """Return by uid how many loops are open: here, for a list loads nothing else of loops. Raises StoreBroken."""
+        return {found["uid"]: found["loops"] for found in self.read(queries.LOOP_COUNTS)}
 
     def forget_reports(self, instance: str) -> None:
         """Forget which reports of an instance were taken in, and its turns, once its spool folder is gone."""

@@ -59,10 +59,6 @@ class Loops:
         """Return the open loops of all sessions."""
         return self._loops.all(queries.OPEN_LOOPS)
 
-    def counts(self) -> Mapping[str, int]:
-        """Return by uid how many loops are open, in one query."""
-        return {found["uid"]: found["loops"] for found in self._database.read(queries.LOOP_COUNTS)}
-
     def holds_open(self, uid: str) -> bool:
         """Return whether the session has an active keep-alive loop."""
         return bool(self._database.read(queries.HOLDS_OPEN, (uid,)))

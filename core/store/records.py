@@ -418,7 +418,7 @@ class Records:
             known = self._last.get(name)
             if known is not None and known[0] == state:
                 return known[1]
-            record = decode_record(read_plain(Path(path), _LONGEST), name)
+            record = decode_record(read_plain(path, _LONGEST), name)
             if _rests(state):
                 self._last[name] = (state, record)
             return record

@@ -36,15 +36,13 @@ _CLOCK = "#{T;l:%s}"  #: the server's time in whole seconds: the literal `%s`, e
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _PANE_ID = re.compile(r"%[0-9]+")
 _WINDOW = "#{window_id} #{window_width} #{window_height} #{history_size} #{history_limit} #{alternate_on}"
-_WINDOW_TOLD = re.compile(r"(@\d+) (\d+) (\d+) (\d+) (\d+) ([01])")
+_WINDOW_TOLD = r"(@\d+) (\d+) (\d+) (\d+) (\d+) ([01])"
 _SESSION_ID = re.compile(r"\$[0-9]+")
 _LIVING = "#{W:#{P:#{?pane_dead,,x}}}"  #: expands to nothing where every pane of every window is dead
 _COLUMNS, _ROWS = "200", "50"  # tmux's own default of 80x24 makes full-screen programs wrap and cut their text
 _ENTER = b"\r"
 _STYLE = re.compile(r"\x1b\[([0-9;:]*)m")
-_STYLED = re.compile(
-    r"(\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\a]*(?:\x1b\\|\a)|[\x0e\x0f])"
-)  #: a style, a link, a set of letters
+_STYLED = r"(\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\a]*(?:\x1b\\|\a)|[\x0e\x0f])"  #: a style, a link, a set of letters
 _PLACE = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{cursor_flag}"
 #: Every control sequence that can stand in a captured screen, links (OSC 8) among them, and every control character.
 _CONTROLS = re.compile(r"\x1b\[[0-9;:?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?|[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -233,7 +231,7 @@ def window_of(told: str, options: Mapping[str, Any]) -> Window | None:
     """
     if told in (ABSENT, ""):
         return None
-    found = _WINDOW_TOLD.fullmatch(told)
+    found = re.fullmatch(_WINDOW_TOLD, told)
     if found is None:
         raise silent(f"it told something else of the window: {told[:80]!r}")
     window_id, *numbers, alternate = found.groups()
@@ -320,13 +318,14 @@ def without_styles(rows: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...
 
     A style holds until another is set, also in the rows below.
     """
+    styled = re.compile(_STYLED)  # kept by `re`; a list, which loads this module, looks at no screen
     plain, bright, faint = [], [], False
     for row in rows:
         shown = lit = ""
-        for part in _STYLED.split(row):
+        for part in styled.split(row):
             if (style := _STYLE.fullmatch(part)) is not None:
                 faint = _faint_after(style[1], faint)
-            elif not _STYLED.fullmatch(part):
+            elif not styled.fullmatch(part):
                 shown += part
                 lit += " " * len(part) if faint else part
         plain.append(shown.rstrip(" "))

@@ -32,6 +32,7 @@ FORBIDDEN = {
     "core.model.dialog": "no screen is read",
     "core.model.framing": "no text is framed",
     "core.model.harness": "list asks tmux, not the agents",
+    "core.model.loop": "core.store.database counts the open ones",
     "core.model.posts": "nobody is told anything in a thread",
     "core.session.launching": "only a start writes for a pane",
     "core.store.outbox": "nobody is told anything in a thread",
@@ -57,14 +58,15 @@ FORBIDDEN = {
     "uuid": "only new conversations need it",
     "yaml": "core.config.cache keeps what was validated",
 }
-#: `say` tells why a message waits, asks the session's harness, looks for dialogs, frames the text for the pane, and
-#: writes a hash of it to the event log.
+#: `say` tells why a message waits, asks the session's harness, looks for dialogs and ticks, frames the text for the
+#: pane, and writes a hash of it to the event log.
 USED_TO_SAY = {
     "core.harness",
     "core.model.asking",
     "core.model.dialog",
     "core.model.framing",
     "core.model.harness",
+    "core.model.loop",
     "core.model.posts",
     "core.model.reasons",
     "hashlib",
