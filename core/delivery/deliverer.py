@@ -117,7 +117,7 @@ class Deliverer:
         """Do one step for each of the sessions. Raises StoreBroken where that is the trouble of all of them."""
         outcomes: dict[str, Outcome] = {}
         plans: list[Plan] = []
-        with ExitStack() as locks:
+        with self._system.database.checked(), ExitStack() as locks:
             for uid in uids:
                 row: InboxRow | None = None
                 try:

@@ -18,6 +18,7 @@ from core.base.errors import (
     NotPermitted,
     NotRunning,
     Refused,
+    StoreBroken,
     TmuxMissing,
     TmuxSilent,
     UnknownMessage,
@@ -118,13 +119,15 @@ def say(
     if known.unreadable is not None:
         raise known.unreadable
     deliverer = Deliverer(system)
-    with _lock_if_needed(system, known, needed=wait > 0 and not _served(system.paths)) as locked:
+    needed = wait > 0 and not _served(system.paths)
+    with system.database.checked(), _lock_if_needed(system, known, needed=needed) as locked:
         known = definition_of(system.settings, system.records, name) if locked else known
         record, sight = _accepting(system, known)
         message = _message(record, cleaned.text, actor, who, raw, system.clock.now())
         _commit(system, record, message)
         if locked:
             deliverer.begin(record, message.id, sight)
+    _sync(system, message)
     dropped = (f"{cleaned.dropped} control characters were left out",) if cleaned.dropped else ()
     row, served = _watched(system, deliverer, message, wait)
     return _said(system, message, row, dropped, served, waited=wait > 0)
@@ -192,8 +195,9 @@ def _message(record: SessionRecord, text: str, actor: str, called: str, raw: boo
 
 
 def _commit(system: System, record: SessionRecord, message: NewMessage) -> None:
+    """Store the message, for `_sync` to follow, and tell of it. Raises Refused, StoreBroken."""
     limit = system.settings.limits.queued_per_session
-    with system.database.transaction(durable=True):
+    with system.database.transaction_to_sync():
         if message.via == AGENT_WAY:
             admit(system, message)
         waiting = system.inbox.waiting(record.uid)
@@ -212,6 +216,20 @@ def _commit(system: System, record: SessionRecord, message: NewMessage) -> None:
         text=message.text,
     )
     system.notify()
+
+
+def _sync(system: System, message: NewMessage) -> None:
+    """Return once the message is on the disk. Raises StoreBroken.
+
+    That may be after its text went into the terminal: a power cut ends the terminal, too.
+    """
+    try:
+        system.database.sync()
+    except StoreBroken as error:
+        raise StoreBroken(
+            f"{message.name}: message {message.id} was taken, and a power cut may take it away: {error.message}",
+            f"do not send it again before you have looked: `the-loop standing queue {message.name}`; {error.remedy}",
+        ) from error
 
 
 def _served(paths: StatePaths) -> bool:

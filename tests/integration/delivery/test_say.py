@@ -1,15 +1,17 @@
 """A message on its way into a real pane, without a service."""
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from core.base.errors import InvalidValue
+from core.base.errors import InvalidValue, StoreBroken
 from core.base.names import new_marker
 from core.delivery.deliverer import Deliverer
 from core.delivery.saying import say
-from core.model.message import Kind, MessageState, ReplyAddress
+from core.model.message import WAITING, Kind, MessageState, ReplyAddress
 from core.session.system import System
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
@@ -73,6 +75,38 @@ def test_long_and_many_lined_messages_arrive_whole(scribe: System, tmp_path: Pat
     assert file.read_text() == long
     assert file.stat().st_mode & 0o777 == 0o600
     assert str(file) in taken(scribe)[-1]
+
+
+def test_a_say_is_on_the_disk_before_its_sender_is_answered(scribe: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is waited for once the text is in the terminal: a power cut ends the terminal, too."""
+    states: list[MessageState] = []
+
+    def sync(descriptor: int) -> None:
+        os.fsync(descriptor)
+        states.append(rows(scribe)[-1].state)
+
+    monkeypatch.setattr("core.store.database._SYNC", sync)
+
+    say(scribe, "scribe", "hello there", actor=ACTOR)
+    say(scribe, "scribe", "nobody waits", actor=ACTOR, wait=0)
+
+    assert states[0] not in WAITING
+    assert states[-1] is MessageState.PENDING
+
+
+def test_a_disk_that_fails_is_told_to_whoever_says(scribe: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message goes on its way: the sender is not to send it again unseen."""
+
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("core.store.database._SYNC", fail)
+        with pytest.raises(StoreBroken, match=r"scribe: message m-\w+ was taken, and .*; do not send it again before"):
+            say(scribe, "scribe", "hello there", actor=ACTOR)
+
+    say(scribe, "scribe", "and then", actor=ACTOR)
+    assert (times(scribe, "hello there"), times(scribe, "and then")) == (1, 1)
 
 
 @pytest.mark.parametrize("wait", [float("inf"), float("nan"), 1e308, -1.0, 86401.0])

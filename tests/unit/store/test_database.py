@@ -425,6 +425,31 @@ def test_what_was_lost_while_it_was_written_is_not_told_as_kept(
         write()
 
 
+def test_many_reads_of_a_moment_look_at_the_files_once(paths: StatePaths, database: Database, inbox: Inbox) -> None:
+    """In a checked block a read does not look again; a transaction does, and so does the next read behind it."""
+    inbox.add([a_message(1)])
+
+    with database.checked():
+        removed(paths.database)
+        found = inbox.unsettled("s-scribe")
+        with pytest.raises(StoreGone):
+            inbox.add([a_message(2)])
+
+    assert len(found) == 1
+    with pytest.raises(StoreGone):
+        inbox.unsettled("s-scribe")
+    with pytest.raises(StoreGone), database.checked():
+        pass
+
+
+def test_a_checked_block_makes_no_database(paths: StatePaths, database: Database, inbox: Inbox) -> None:
+    """Reading one that does not exist creates none."""
+    with database.checked():
+        found = inbox.unsettled("s-scribe")
+
+    assert (found, paths.database.exists()) == ((), False)
+
+
 @pytest.mark.parametrize("lose", [without_log, without_index, with_another_index])
 def test_nobody_begins_beside_a_process_whose_files_were_taken_away(
     paths: StatePaths, database: Database, holder: Holder, lose: Callable[[Path], None]
