@@ -11,6 +11,7 @@ cut into small pastes.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -237,6 +238,7 @@ def _folded(text: str) -> str:
     return "\xa0".join(map(alike, _ODD_BLANK.split(text))).translate(_ALIKE)
 
 
+@lru_cache(maxsize=64)
 def frame_name(name: str) -> str:
     """Return a name that cannot close the frame or forge a marker: one line, no brackets, no `#`, 40 characters."""
     printable = (

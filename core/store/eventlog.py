@@ -258,9 +258,7 @@ class EventLog:
         self._clock = clock
         self._include_text = include_text
         self._make_redactor = redactor
-        self._redact: Callable[[str], str] | None = (
-            None  #: keeps the latest: events of several sessions have one reason
-        )
+        self._redact: Callable[[str], str] | None = None  #: keeps the latest: most reasons and details are one of a few
         self._counting = threading.Lock()
         self._counts: dict[str, int] = {}
 
@@ -338,7 +336,7 @@ class EventLog:
             from core.base.redaction import Redactor  # costs a third of what a short command takes
 
             redactor = self._make_redactor() if self._make_redactor else Redactor()
-            self._redact = lru_cache(maxsize=1)(redactor.redact)
+            self._redact = lru_cache(maxsize=8)(redactor.redact)
         return self._redact(text)
 
     def _text(self, text: str, message: str | None) -> str | dict[str, Any] | None:

@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -28,6 +29,7 @@ _SPECIAL = re.compile(r'[\x00-\x1f\x7f"\\$~]')
 _PLAIN = re.compile(r"[A-Za-z0-9_@/.-]+|%[0-9]+")  #: words that the parser takes as they are
 
 
+@lru_cache(maxsize=128)  # a line has some fifty words, most of which are those of the line before
 def quote(word: str) -> str:
     """Return the word as tmux's parser reads it: in double quotes, unless it is plain.
 
@@ -43,7 +45,7 @@ def _octal(found: re.Match[str]) -> str:
 
 def spell(line: Line) -> str:
     """Return the line for tmux's parser: the input of a control client, or the inner commands of `if-shell`."""
-    return " ; ".join(" ".join(quote(word) for word in command) for command in line)
+    return " ; ".join([" ".join(map(quote, command)) for command in line])
 
 
 def arguments(line: Line) -> list[str]:
