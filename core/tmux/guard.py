@@ -45,7 +45,7 @@ _STYLE = re.compile(r"\x1b\[([0-9;:]*)m")
 _STYLED = r"(\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\a]*(?:\x1b\\|\a)|[\x0e\x0f])"  #: a style, a link, a set of letters
 _PLACE = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{cursor_flag}"
 #: Every control sequence that can stand in a captured screen, links (OSC 8) among them, and every control character.
-_CONTROLS = re.compile(r"\x1b\[[0-9;:?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?|[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_CONTROLS = r"\x1b\[[0-9;:?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?|[\x00-\x09\x0b-\x1f\x7f-\x9f]"
 _KEPT_CONTROL = re.compile(r"\x1b\[[0-9;:]*m|[\x0e\x0f]")  #: styles, and the shifts to line drawing and back
 _KEPT = ("TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", MARKER)
 _KEEP = " ".join(f'${{{name}+"{name}=${name}"}}' for name in _KEPT)
@@ -269,7 +269,7 @@ def frame_of(out: str, instance: str, nonce: str) -> Frame | None:
         return None
     place, *rows = shown[0].removesuffix("\n").split("\n")
     columns, height, column, row, visible = (int(number or 0) for number in place.split(" "))
-    text = _CONTROLS.sub(lambda found: found[0] if _KEPT_CONTROL.fullmatch(found[0]) else "", "\n".join(rows))
+    text = re.sub(_CONTROLS, lambda found: found[0] if _KEPT_CONTROL.fullmatch(found[0]) else "", "\n".join(rows))
     return Frame(columns, height, (column, row), bool(visible), text)
 
 
