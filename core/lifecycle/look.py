@@ -31,7 +31,6 @@ from core.base.values import dataclass, field, replace
 from core.model.activity import Capability, consequences, graded, unfinished_text
 from core.model.rows import Row, drift
 from core.model.session import LastExit, Live, Outcome, Phase, SessionRecord, Status, Thread, deletion_text
-from core.process.presence import running_service
 from core.session.commands import exact_for
 from core.session.folder import LONGEST_OUTPUT, check_files, fingerprints_now, given_otherwise, output_path
 from core.session.sessions import Known, definition_of, every_session, left_default, moved, resolve
@@ -218,9 +217,13 @@ def _read_late(system: System, sessions: tuple[Known, ...]) -> Mapping[str, str]
     stuck = dict[str, str]()
     for known in sessions:
         record = known.record
-        if record is None or not record.instance_id or running_service(system.paths.service_lock) is not None:
+        if record is None or not record.instance_id:
             continue
-        from core.delivery.evidence import Transcripts, candidates
+        from core.delivery.evidence import Transcripts, candidates  # a list reads none
+        from core.process.presence import running_service
+
+        if running_service(system.paths.service_lock) is not None:
+            continue
 
         try:
             if candidates(system.inbox, record.uid):
