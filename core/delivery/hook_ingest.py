@@ -21,7 +21,7 @@ from core.base.values import replace
 from core.delivery.evidence import awaiting_record, settle_by, tell, was_pasted
 from core.delivery.snapshot import believe_end, holds_queued, note_step, probe_of, settle_end, turn_over
 from core.harness.base import BadReport, Reports, discard, put_aside, read_reports
-from core.model.activity import Activity, ActivityState
+from core.model.activity import Activity, ActivityState, shortened
 from core.model.framing import takes
 from core.model.harness import (
     MAIN,
@@ -38,7 +38,17 @@ from core.model.harness import (
     TurnFailed,
     stamped,
 )
-from core.model.message import DELIVERED, IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, MessageState, NewMessage
+from core.model.message import (
+    DELIVERED,
+    IN_FLIGHT,
+    MOST_TEXT,
+    TRANSITIONS,
+    WAITING,
+    InboxRow,
+    Kind,
+    MessageState,
+    NewMessage,
+)
 from core.model.observing import WITH_ITS_SESSION, follow, hears, is_of_running_turn, shown_by
 from core.model.reasons import Because, Reason, because
 from core.model.session import HoldKind, Phase, SessionRecord, entered, had_turn
@@ -139,8 +149,9 @@ def _given_back(inbox: Inbox, record: SessionRecord, prompt: str) -> bool:
 
 def _waits_for(inbox: Inbox, record: SessionRecord, prompt: str) -> bool:
     """Return whether that prompt of the harness's schedule waits already: once is enough, however often it fires."""
+    text = _kept(_SCHEDULED + prompt)
     waiting = inbox.with_states(record.uid, WAITING | IN_FLIGHT)
-    return any(row.message.kind is Kind.NOTICE and row.message.text == _SCHEDULED + prompt for row in waiting)
+    return any(row.message.kind is Kind.NOTICE and row.message.text == text for row in waiting)
 
 
 def _waits_or_told(row: InboxRow | None) -> bool:
@@ -178,6 +189,15 @@ def _repeat_key(record: SessionRecord, at: datetime) -> str:
     return f"repeat:{record.instance_id}:{at.isoformat()}"
 
 
+def _kept(words: str) -> str:
+    """Return what is kept of a text: the whole of it, but where it is longer than any message may be."""
+    if len(words) <= MOST_TEXT:
+        return words
+    from core.model.posts import bounded_text
+
+    return bounded_text(words)
+
+
 def _notice(
     record: SessionRecord, prompt: str, key: str, at: datetime, task: str = "", preface: str = _PREFACE
 ) -> NewMessage:
@@ -192,7 +212,7 @@ def _notice(
         who=THE_LOOP,
         via="",
         marker=new_marker(),
-        text=preface + prompt,
+        text=_kept(preface + prompt),
         raw=False,
         order_us=int(at.timestamp() * 1_000_000),
         created_at=at,
@@ -389,6 +409,7 @@ def _commit(system: System, record: SessionRecord, read: Read) -> None:
     taken.restarts = silenced is Reason.BEING_STOPPED and latest is not None and _is_restarted(latest)
     if silenced is None and any(_may_go_on(report, event) for report, events in read for event in events):
         taken.doubted, taken.agreed = _asked_elsewhere(system, record)
+    read = [(report, tuple(_bounded(system, event) for event in events)) for report, events in read]
     with system.database.transaction(durable=False):
         for report, events in read:
             if not system.database.ingested(record.instance_id or "", report.name):
@@ -396,6 +417,17 @@ def _commit(system: System, record: SessionRecord, read: Read) -> None:
             for event in events:
                 _take(system, record, report, event, silenced, taken)
     _tell(system, record, taken)
+
+
+def _bounded(system: System, event: HarnessEvent) -> HarnessEvent:
+    """Return the event with as much of its program's words as is kept, and of a failure without secrets.
+
+    To look for secrets takes half a second for a million characters, so it is done before the database is locked.
+    """
+    if isinstance(event, TurnFailed):
+        words = shortened(event.message)
+        return replace(event, message=without_secrets(system.settings, system.environ, words))
+    return replace(event, answer=_kept(event.answer)) if isinstance(event, TurnEnded) else event
 
 
 def _may_go_on(report: Report, event: HarnessEvent) -> bool:
@@ -480,8 +512,6 @@ def _take(
     taken: _Taken,
 ) -> None:
     at = reported_at(report, system.clock.now())
-    if isinstance(event, TurnFailed):
-        event = replace(event, message=without_secrets(system.settings, system.environ, event.message))
     doubted = taken.doubted and _may_go_on(report, event)
     _see_to_end(system, record, report, event)
     taken.rows += settle_by(system, record, (event,), at)

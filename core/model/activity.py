@@ -234,6 +234,7 @@ def _codes() -> type[Reason]:
 
 
 _LONGEST = 300  #: characters of what the harness says itself
+_LOOKED_AT = 1 << 14  #: of them, with blanks and secrets, which are taken out before they are cut to that
 
 
 class Failure(Enum):
@@ -266,6 +267,11 @@ _REMEDIES: Mapping[Failure, str] = {
     Failure.SERVICE: "try again in some minutes",
     Failure.OTHER: "look at its terminal, {attach}",
 }
+
+
+def shortened(message: str) -> str:
+    """Return the beginning of a program's words, several times as long as what `in_short` shows of them."""
+    return " ".join(message[:_LOOKED_AT].split())
 
 
 def in_short(message: str) -> str:

@@ -17,7 +17,7 @@ from core.base.names import standing_ref
 from core.base.text import duration_text, in_lines
 from core.base.values import dataclass, replace
 from core.model.asking import Button
-from core.model.message import MessageState
+from core.model.message import MOST_TEXT, MessageState
 from core.model.restarting import BringBack, GiveUp, exit_text
 from core.model.session import Hold, HoldKind, LastExit
 
@@ -81,6 +81,12 @@ def asked_text(who: str, text: str) -> str:
     shown = kept if left <= 0 else f"{kept[:_LONGEST_QUESTION]}… [{left:,} more characters: see the session's terminal]"
     quoted = "\n".join(f"> {line}".rstrip() for line in shown.split("\n"))
     return f"**{who}:**\n{quoted}"
+
+
+def bounded_text(text: str) -> str:
+    """Return what is kept of an answer, or of another text of an agent's: what is too long for that is counted."""
+    left = len(text) - MOST_TEXT
+    return text if left <= 0 else f"{text[:MOST_TEXT]}…\n\n[{left:,} more characters were left out]"
 
 
 def step_line(tool: str, detail: str) -> str:
