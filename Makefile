@@ -129,6 +129,7 @@ picture: setup-dev tmux
 	$(COMPILED) -m tests.browser.pagepicture docs/page.png
 
 bench: setup-dev tmux
+	@sh scripts/provide.sh chromium
 	$(COMPILED) -m benchmarks
 
 # --- upkeep -----------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from benchmarks import (
     idle_hundred,
     list_in_process,
     loops,
+    page_keys,
     say_to_pane,
     service_at_rest,
 )
@@ -34,6 +35,7 @@ def main() -> int:
         death_to_event,
         idle_hundred,
         loops,
+        page_keys,
     )
     return max(report([ratio]) for module in modules for ratio in module.ratios())
 

@@ -126,6 +126,10 @@ class SlackChannel:
         if not stop.is_set():
             await files.drain()
 
+    def link(self, channel: str, thread: str) -> str:
+        """Return the address of a thread, "" before Slack has told the workspace's own."""
+        return self._messenger.link(channel, thread)
+
     def webhook(self) -> WebHook | None:
         """Return what answers Slack's requests, where `read.mode` is http."""
         return self._answer if self._settings.read.mode == "http" else None

@@ -220,6 +220,14 @@ class Messenger:
             posts += [OwnPost(post.ts, post.post_id, post.kind, post.ref, post.uid) for post in found]
         return ThreadSeen(own.team, channel, thread, latest, tuple(posts))
 
+    def link(self, channel: str, thread: str) -> str:
+        """Return the address of a thread, made as Slack makes permalinks; "" before the workspace's own is known.
+
+        https://docs.slack.dev/reference/methods/chat.getPermalink shows its form.
+        """
+        own = self._identity
+        return f"{own.url.rstrip('/')}/archives/{channel}/p{thread.replace('.', '')}" if own and own.url else ""
+
     def identity(self) -> Identity:
         """Return who the bot is; asked once. Raises ChannelError."""
         with self._lock:

@@ -104,7 +104,7 @@ class _Api:
 
     def _asked(self, request: Request) -> Asked:
         facts = self._facts
-        return Asked(facts.system, principal_of(request.scope), facts.status, facts.requests)
+        return Asked(facts.system, principal_of(request.scope), facts.status, facts.requests, facts.links)
 
     def _done(self, asked: Asked, operation: Operation, given: dict[str, Any]) -> Response:
         """Do it, and return the answer; secrets are taken out for whoever is not the operator of this machine."""

@@ -39,6 +39,7 @@ class Facts:
     requests: Requests  #: what waits for a person's answer
     status: Callable[[], Mapping[str, Any]]  #: the one health answer; it may ask tmux and the database
     hooks: Mapping[str, WebHook] = field(default_factory=dict)  #: by channel: what answers its requests over HTTP
+    links: Mapping[str, Callable[[str, str], str]] = field(default_factory=dict)  #: by channel: addresses of threads
     pid: int = field(default_factory=os.getpid)
     started: float = field(init=False)
     logins: Logins = field(init=False)  #: who is logged in to the page

@@ -17,7 +17,7 @@ from core.base.errors import InvalidValue, NotPermitted, Refused, UnknownRequest
 from core.base.names import check_name
 from core.base.redaction import redactor_of
 from core.base.text import visible
-from core.base.values import dataclass, replace
+from core.base.values import dataclass, field, replace
 from core.chat.answering import Answering, Given
 from core.chat.inbound import tell_refused
 from core.chat.speaking import ask, post, redaction_told, speaker
@@ -56,6 +56,7 @@ class Asked:
     principal: Principal
     status: Callable[[], Mapping[str, Any]]
     requests: Requests | None = None
+    links: Mapping[str, Callable[[str, str], str]] = field(default_factory=dict)  #: see Facts
 
     @property
     def call(self) -> Call:
@@ -456,7 +457,7 @@ def conversation_operation() -> Operation:
         told = [_entry_of_message(row) for row in asked.system.inbox.latest(uid, last)]
         said = _entries_of_posts(asked.system.outbox.latest(uid, _SHOWN_POSTS, last))
         entries = sorted([*told, *said], key=lambda entry: str(entry["at"]))
-        return {"name": name, "entries": entries[-last:]}
+        return {"name": name, "thread": _thread_of(asked, uid), "entries": entries[-last:]}
 
     takes = (
         Argument("NAME", required=True),
@@ -472,6 +473,16 @@ def conversation_operation() -> Operation:
         "Conversation",
         Role.MEMBER,
     )
+
+
+def _thread_of(asked: Asked, uid: str) -> Mapping[str, Any] | None:
+    """Return where the session's thread is; `url` is "" where its chat tells none."""
+    bound = asked.system.bindings.of_session(uid)
+    if bound is None:
+        return None
+    link = asked.links.get(bound.channel_kind)
+    url = link(bound.channel, bound.thread) if link is not None else ""
+    return {"kind": bound.channel_kind, "channel": bound.channel, "thread": bound.thread, "url": url}
 
 
 _SHOWN_POSTS = (

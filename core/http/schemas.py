@@ -148,6 +148,7 @@ _REQUEST: Json = {
     "reason": TEXT,
     "waits": {**TRUTH, "description": "Whether somebody would get an answer now."},
 }
+_LINKED: Json = {"kind": TEXT, "channel": TEXT, "thread": TEXT, "url": TEXT}
 _ENTRY: Json = {
     "id": TEXT,
     "at": TIME,
@@ -224,7 +225,11 @@ SCHEMAS: Json = {
     ),
     "Conversation": _object(
         "What a session was told, and what was said of and by it, oldest first.",
-        {"name": TEXT, "entries": _list(_object("A message or a post.", _ENTRY, optional=("file",)))},
+        {
+            "name": TEXT,
+            "thread": _or_null(_object('Its thread. url: "" where its chat tells none.', _LINKED)),
+            "entries": _list(_object("A message or a post.", _ENTRY, optional=("file",))),
+        },
     ),
     "Message": _object(
         "A message that was cancelled or confirmed.",

@@ -304,6 +304,10 @@ class Channel(Protocol):
         """Show below the thread what the session is doing, for a while; "": nothing. Best effort, raises nothing."""
         ...
 
+    def link(self, channel: str, thread: str) -> str:
+        """Return the address at which a browser shows the thread, "" where none is known. Waits for nothing."""
+        ...
+
     def webhook(self) -> WebHook | None:
         """Return what answers the chat's requests over HTTP; None where it sends none. Called from any thread."""
         ...

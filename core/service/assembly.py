@@ -103,6 +103,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         requests,
         lambda: _status(system),
         _hooks(channels),
+        {channel.kind: channel.link for channel in channels},
     )
     http = HttpHost(facts, connections.set, lambda: _browsers(facts))
     workers = [Worker(HTTP_ROW, 0, http.run)]

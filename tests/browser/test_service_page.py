@@ -73,6 +73,8 @@ async def test_a_message_is_said_and_answered(tab: Tab) -> None:
 
     await tab.until("document.querySelector('.talk').innerText.includes('You said (3 words)')")
 
+    thread = await tab.until("document.querySelector('.about a')?.href")
+    assert "/archives/" in thread
     assert "how are you?" in await text_of(tab, ".talk")
     assert await tab.evaluate("document.querySelector('#say').value") == ""
 
@@ -159,10 +161,13 @@ async def test_keys_go_through_the_page(tab: Tab) -> None:
     helped = await tab.until("document.querySelector('#dialog').open")
     await tab.press("Escape")
     await tab.press("Escape")
-    await tab.until("location.hash === '#/'")
+    await tab.until("!!document.querySelector('.main > .empty')")
     await tab.press("/")
     await tab.call("Input.insertText", text=NAME[:3])
-    rows = await tab.until("document.querySelectorAll('.row').length === 1 && document.querySelector('.row').innerText")
+    rows = await tab.until(
+        "document.querySelectorAll('.row:not([hidden])').length === 1"
+        " && document.querySelector('.row:not([hidden])').innerText"
+    )
 
     assert helped is True
     assert NAME in rows

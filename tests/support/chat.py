@@ -130,6 +130,10 @@ class Chat:
         """Keep what is shown."""
         self.statuses.append((thread, text))
 
+    def link(self, channel: str, thread: str) -> str:
+        """Return none: no browser shows it."""
+        return ""
+
     def webhook(self) -> WebHook | None:
         """Take nothing over HTTP."""
         return None

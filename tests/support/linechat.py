@@ -133,6 +133,10 @@ class LineChannel:
     def status(self, channel: str, thread: str, text: str) -> None:
         """Line Chat shows no status."""
 
+    def link(self, channel: str, thread: str) -> str:
+        """Return none: no browser shows it."""
+        return ""
+
     def webhook(self) -> WebHook | None:
         """Take nothing over HTTP."""
         return None

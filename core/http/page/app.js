@@ -3,15 +3,18 @@
 import { follow, forget, get, hasKey, login, onLocked, own } from "./api.js";
 import { $, ago, ask, h, keep, show, toast } from "./dom.js";
 import { Session, TABS, create, firstRequest, order, url } from "./session.js";
-import { doing, matches, needsAnswer, stateOf, store } from "./store.js";
+import { doing, needsAnswer, stateOf, store, wordsOf } from "./store.js";
 import { Events, Service } from "./views.js";
 
 const PAUSE = 2500; // milliseconds between two looks at all sessions; more where a look takes long
+const AT_ONCE = 60; // rows of the list that are added at a time
+const SHARE = 10; // so many times what a look took is the least time between two
 const app = $("app");
 let shown = null; // what is in the main part
 let aborting = null;
 let looking = null;
 let filter = "";
+let most = AT_ONCE; // rows that are shown
 
 // ---------------------------------------------------------------- logging in
 
@@ -63,21 +66,22 @@ async function look() {
 
 async function again() {
   clearTimeout(looking);
-  let pause = PAUSE;
+  clearTimeout(soon);
+  soon = null;
+  looked = performance.now();
   try {
-    pause = Math.max(PAUSE, 10 * (await look()));
+    took = await look();
     linked(true);
   } catch (error) {
     if (error.status === 401) return;
     linked(false);
   }
-  if (!document.hidden) looking = setTimeout(again, pause);
+  if (!document.hidden) looking = setTimeout(again, Math.max(PAUSE, SHARE * took));
 }
 
-let soon = null;
+let soon = null, looked = 0, took = 0; // when the latest look began, and how long it took
 function changed() {
-  clearTimeout(soon);
-  soon = setTimeout(again, 250);
+  soon ??= setTimeout(again, Math.max(250, looked + SHARE * took - performance.now()));
 }
 
 function watch() {
@@ -102,6 +106,7 @@ function linked(up) {
 }
 
 document.addEventListener("changed", changed);
+document.addEventListener("threaded", () => shown?.update?.());
 document.addEventListener("visibilitychange", () => {
   if (app.hidden) return;
   if (document.hidden) {
@@ -116,26 +121,42 @@ document.addEventListener("visibilitychange", () => {
 // ---------------------------------------------------------------- what is shown
 
 function render() {
-  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const rows = [...store.sessions.values()].filter((row) => matches(row, words));
+  const rows = [...store.sessions.values()];
   const asking = rows.filter(needsAnswer);
   const others = rows.filter((row) => !needsAnswer(row));
-  const told = (row) => ({ name: row.name, state: stateOf(row), doing: doing(row), when: ago(row.lastMessageAt ?? row.startedAt) });
+  const told = (row) => ({ name: row.name, state: stateOf(row), doing: doing(row), when: ago(row.lastMessageAt ?? row.startedAt), words: wordsOf(row) });
   keep($("needs"), asking.map(told), (row) => row.name, rowNode);
   keep($("sessions"), others.map(told), (row) => row.name, rowNode);
   $("needs-title").hidden = !asking.length;
-  $("sessions-title").textContent = words.length ? `Sessions, ${rows.length} of ${store.sessions.size}` : `Sessions, ${store.sessions.size}`;
-  $("rail-empty").hidden = rows.length > 0;
-  $("rail-empty").textContent = store.sessions.size ? "No session has these words." : "There is no session yet. “New session” below makes one.";
   document.title = asking.length ? `(${asking.length}) the-loop` : "the-loop";
+  sift();
   mark();
   shown?.update?.();
+}
+
+// Shows the rows that have every word of the filter. They stay where they are, and of many only the first are shown
+// until somebody goes further down, so that a key costs little.
+function sift() {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  let found = 0;
+  for (const node of document.querySelectorAll(".rows > .row")) {
+    const fits = words.every((word) => node.words.includes(word));
+    found += fits;
+    const seen = fits && found <= most;
+    if (node.hidden === seen) node.hidden = !seen;
+  }
+  $("rail-more").hidden = found <= most;
+  const all = store.sessions.size;
+  $("sessions-title").textContent = words.length ? `Sessions, ${found} of ${all}` : `Sessions, ${all}`;
+  $("rail-empty").hidden = found > 0;
+  $("rail-empty").textContent = all ? "No session has these words." : "There is no session yet. “New session” below makes one.";
 }
 
 function rowNode(row, old) {
   const [kind] = row.state;
   const node = old ?? h("li.row", {}, h("a", { href: url(row.name, "talk") }, h("span"), h("span.row-name", {}, row.name), h("span.row-when"), h("span.row-what")));
   node.className = `row is-${kind}`;
+  node.words = row.words;
   const [dot, , when, what] = node.firstChild.children;
   dot.className = `dot ${kind}`;
   when.textContent = row.when;
@@ -204,7 +225,7 @@ window.addEventListener("hashchange", () => {
   if (location.hash.startsWith("#login=")) begin();
   else route();
 });
-$("filter").addEventListener("input", (event) => { filter = event.target.value; render(); });
+$("filter").addEventListener("input", (event) => { filter = event.target.value; most = AT_ONCE; sift(); });
 $("new-session").addEventListener("click", makeNew);
 $("show-help").addEventListener("click", help);
 
@@ -228,14 +249,22 @@ function help() {
 }
 
 function step(by) {
-  const links = [...document.querySelectorAll(".rows .row a")];
+  const links = [...document.querySelectorAll(".rows .row:not([hidden]) a")];
   if (!links.length) return;
   const at = links.findIndex((one) => one === document.activeElement);
   const current = at >= 0 ? at : links.findIndex((one) => one.hasAttribute("aria-current"));
   const next = links[Math.max(0, Math.min(links.length - 1, current + by))];
+  if (next === links.at(-1) && !$("rail-more").hidden) more();
   next.focus({ preventScroll: true });
   next.scrollIntoView({ block: "nearest" });
 }
+
+function more() {
+  most += AT_ONCE;
+  sift();
+}
+
+new IntersectionObserver(([seen]) => seen.isIntersecting && more(), { root: $("rail-list"), rootMargin: "600px" }).observe($("rail-more"));
 
 const ACTIONS = { i: "interrupt", p: "pause", r: "restart", x: "stop" };
 
@@ -251,7 +280,7 @@ document.addEventListener("keydown", (event) => {
   if (writing) {
     if (writing.id === "filter" && ["ArrowDown", "Enter"].includes(event.key)) {
       event.preventDefault();
-      const [first] = document.querySelectorAll(".rows .row a");
+      const first = document.querySelector(".rows .row:not([hidden]) a");
       if (event.key === "Enter") first?.click();
       else first?.focus();
     }

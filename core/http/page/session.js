@@ -8,6 +8,7 @@ import { context, cost, requestsOf, stateOf, store } from "./store.js";
 import { Events } from "./views.js";
 
 export const TABS = [["talk", "Conversation"], ["screen", "Screen"], ["queue", "Queue"], ["loops", "Loops"], ["events", "Events"], ["details", "Details"]];
+const threads = new Map(); // where each one's thread is, once that was told
 const drafts = new Map(); // what is half written for a session stays with it
 
 const problem = (error) => toast(error.told ?? String(error), true);
@@ -174,7 +175,10 @@ class Talk {
     if (this.asked) return void (this.again = true);
     this.asked = get("/standing-sessions/conversation", { name: this.name, last: 120 });
     try {
-      this.entries = (await this.asked).entries;
+      const { entries, thread } = await this.asked;
+      this.entries = entries;
+      threads.set(this.name, thread);
+      document.dispatchEvent(new CustomEvent("threaded"));
       keep(this.list, this.entries, (entry) => entry.id, entryNode);
       this.blank.hidden = this.entries.length > 0;
       if (!this.entries.length) show(this.blank, h("h2", {}, "Nothing was said yet"), h("p", {}, "What you write below is typed into the agent's terminal, with your name on it."));
@@ -428,7 +432,8 @@ export class Session {
 
   update() {
     const row = store.sessions.get(this.name);
-    const told = JSON.stringify([row, requestsOf(this.name).length, this.tab]);
+    const thread = threads.get(this.name);
+    const told = JSON.stringify([row, requestsOf(this.name).length, this.tab, thread]);
     this.panel?.update?.();
     if (told === this.told) return;
     this.told = told;
@@ -463,6 +468,7 @@ export class Session {
         row.working?.model && row.working.model !== row.harness && h("span", {}, row.working.model),
         row.permissionMode && h("span", {}, `permissions: ${row.permissionMode}`),
         h("span.wide.mono", { title: row.cwd }, row.cwd),
+        thread?.url && /^https?:/.test(thread.url) && h("a", { href: thread.url, target: "_blank", rel: "noopener noreferrer" }, `Thread in ${thread.kind} ↗`),
         row.description && h("span.wide", { title: row.description }, row.description),
       ),
       row.hold && h("p.notice", {}, `${row.hold.kind[0].toUpperCase()}${row.hold.kind.slice(1)} by ${row.hold.by}, ${moment(row.hold.at)}${row.hold.reason ? `: ${row.hold.reason}` : ""}`),

@@ -50,11 +50,7 @@ export function doing(row) {
 
 export const needsAnswer = (row) => stateOf(row)[0] === "asks";
 
-export const matches = (row, words) => {
-  if (!words.length) return true;
-  const text = [row.name, row.description, row.harness, row.cwd, ...stateOf(row)].join(" ").toLowerCase();
-  return words.every((word) => text.includes(word));
-};
+export const wordsOf = (row) => [row.name, row.description, row.harness, row.cwd, ...stateOf(row)].join(" ").toLowerCase();
 
 export const context = (working) => {
   const { used, size } = working?.context ?? {};
