@@ -242,7 +242,16 @@ class Messenger:
     def _posted(self, method: str, channel: str, call: Callable[[], SlackResponse]) -> Posted:
         own = self.identity()
         place, ts = payloads.posted(answer(method, channel, call))
-        return Posted(own.team, place or channel, ts)
+        return Posted(own.team, place or channel, ts, self._link(own, place or channel, ts))
+
+    def _link(self, own: Identity, channel: str, ts: str) -> str:
+        """Return the message's permalink as `chat.getPermalink` answers it, without a call for each message.
+
+        A workspace on this machine, as the demonstration's, calls itself by a name that leads elsewhere: "".
+        """
+        if on_loopback(self._settings.api_url) or not own.url or not ts:
+            return ""
+        return f"{own.url.rstrip('/')}/archives/{channel}/p{ts.replace('.', '')}"
 
     def _whispered(self, client: WebClient, post: NewPost, channel: str, thread: str) -> Posted:
         """Show a post to one member alone. Slack keeps none of it: nobody can find it again."""

@@ -430,6 +430,20 @@ COMMANDS: tuple[Command, ...] = (
             Argument("--raw", "Leave out the frame that says who speaks.", Kind.FLAG),
             Argument("--wait", "Seconds to wait for confirmation from the agent.", Kind.NUMBER, default=30.0),
             Argument("--no-wait", "Store the message and do not wait.", Kind.FLAG),
+            Argument(
+                "--wait-answer",
+                "Wait until the turn is over, and print its answer alone on standard output. "
+                "Exit code 1 if there is none.",
+                Kind.FLAG,
+            ),
+            Argument(
+                "--answer-within",
+                "With --wait-answer: how many seconds to wait for the answer.",
+                Kind.NUMBER,
+                default=600.0,
+                least=0,
+                most=86400,
+            ),
         ),
         chat="say NAME TEXT",
         run=_say,

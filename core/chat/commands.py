@@ -9,6 +9,7 @@ from core.base.redaction import Redactor, redactor_of
 from core.chat.inbound import tell_refused
 from core.commandtable import COMMANDS, Call, Command, check_bound, in_chat
 from core.config.settings import secret_variables
+from core.delivery.answers import told_where
 from core.delivery.saying import Said
 from core.lifecycle.look import Screen
 from core.loops.transitions import summary
@@ -84,7 +85,7 @@ class Orders:
             case LoopAnswer():
                 return self._loops(result, name)
             case Said():
-                return PrivateAnswer("; ".join(result.messages))
+                return PrivateAnswer("; ".join(filter(None, (*result.messages, told_where(self._system, result)))))
             case Screen():
                 return screen_told(result, self._redactor, name)
             case _:

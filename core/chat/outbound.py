@@ -318,6 +318,7 @@ class OutboundWorker:
                             post.uid,
                             post.name,
                             self._system.clock.now(),
+                            link=posted.link,
                         )
                     )
         except Refused:

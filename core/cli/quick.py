@@ -142,7 +142,7 @@ def _say(request: Request, message: Message) -> int:
     system = _system(request)
     with _waiting(system.environ):
         said = say(system, message.name, text, actor=actor, raw=message.raw, wait=message.wait)
-    return show_said(said, as_json=request.json)
+    return show_said(system, said, as_json=request.json)
 
 
 def _waiting(environ: Mapping[str, str]) -> AbstractContextManager[object]:
@@ -161,16 +161,19 @@ def named_actor(name: str) -> str:
     return name if ":" in name else f"cli:{name}"
 
 
-def show_said(said: Said, *, as_json: bool) -> int:
-    """Print what became of a message, and return the exit code."""
+def show_said(system: System, said: Said, *, as_json: bool) -> int:
+    """Print what became of a message and where its answer can be read, and return the exit code."""
     from core.cli.printing import print_json, print_line
+    from core.delivery.answers import told_where
 
-    told = said.to_json()
+    told = {**said.to_json(), "answerComes": told_where(system, said)}
     if as_json:
         print_json(told)
     else:
         for line in told["messages"]:
             print_line(line)
+        if told["answerComes"]:
+            print_line(told["answerComes"])
     return int(told["exitCode"])
 
 

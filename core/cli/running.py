@@ -43,7 +43,7 @@ def show(session: Session, result: Result, name: str) -> int:
         case verbs.LoopAnswer():
             return _show_loops(session, result)
         case saying.Said():
-            return show_said(result, as_json=session.json)
+            return show_said(session.system, result, as_json=session.json)
         case look.Screen():
             return _show_screen(session, result, name)
         case _:

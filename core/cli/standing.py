@@ -18,7 +18,7 @@ import click
 
 from core.base.errors import InvalidValue, Refused
 from core.base.paths import absolute_path
-from core.cli.printing import EXIT_OK, print_json, print_line, print_logs, print_queue, print_row, warn
+from core.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line, print_logs, print_queue, print_row, warn
 from core.cli.quick import named_actor, show_said
 from core.cli.reading import message_of, text_or_input
 from core.cli.running import run, show
@@ -28,6 +28,7 @@ from core.model.reasons import code_of
 
 if TYPE_CHECKING:
     from core.config.settings import Settings
+    from core.delivery.saying import Said
     from core.model.message import InboxRow
     from core.store.eventlog import EventLog
     from core.store.records import Records
@@ -180,6 +181,8 @@ def say(
     raw: bool,
     wait: float,
     no_wait: bool,
+    wait_answer: bool,
+    answer_within: float,
 ) -> int:
     """Run `the-loop standing say`."""
     from core.delivery.saying import say as say_standing
@@ -194,7 +197,26 @@ def say(
         raw=raw,
         wait=0.0 if no_wait else wait,
     )
-    return show_said(said, as_json=session.json)
+    if not wait_answer:
+        return show_said(session.system, said, as_json=session.json)
+    return _show_answer(session, said, answer_within)
+
+
+def _show_answer(session: Session, said: Said, seconds: float) -> int:
+    """Print the answer to a message alone on standard output, and the rest on standard error; 1 if there is none."""
+    from core.delivery.answers import await_answer, told_why
+
+    if not session.json:
+        for line in said.messages:
+            warn(line)
+    awaited = await_answer(session.system, said, seconds)
+    if session.json:
+        print_json({**said.to_json(), "exitCode": int(not awaited.ok), **awaited.to_json()})
+    elif awaited.ok:
+        print_line(awaited.text)
+    else:
+        warn(told_why(session.system, said.name, awaited))
+    return EXIT_OK if awaited.ok else EXIT_FAILED
 
 
 def _speaker(session: Session, speaker: str, actor: str | None) -> str:

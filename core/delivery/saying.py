@@ -64,7 +64,7 @@ from core.store.sessions import Bindings
 
 NO_SERVICE = "no service is running"
 _POLL_SECONDS = 0.02
-_MOST_SECONDS = 86400  #: a day: who waits longer does not watch
+MOST_SECONDS = 86400  #: a day: who waits longer does not watch
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ def say(
     Raises InvalidValue (bad name, empty text, a wait that is none), UnknownSession, NotRunning and Refused (by state,
     or too many messages wait), RecordUnreadable, StoreBroken.
     """
-    if not 0 <= wait <= _MOST_SECONDS:  # which no NaN is
-        raise InvalidValue(f"cannot wait {wait} seconds", f"give 0 to {_MOST_SECONDS}")
+    if not 0 <= wait <= MOST_SECONDS:  # which no NaN is
+        raise InvalidValue(f"cannot wait {wait} seconds", f"give 0 to {MOST_SECONDS}")
     known = definition_of(system.settings, system.records, name)
     if raw and actor.partition(":")[0] == AGENT_WAY:
         raise NotPermitted(f"{actor} may not leave out the frame", "agents speak in their own name: leave --raw out")
@@ -119,7 +119,7 @@ def say(
     if known.unreadable is not None:
         raise known.unreadable
     deliverer = Deliverer(system)
-    needed = wait > 0 and not _served(system.paths)
+    needed = wait > 0 and not is_served(system.paths)
     with system.database.checked(), _lock_if_needed(system, known, needed=needed) as locked:
         known = definition_of(system.settings, system.records, name) if locked else known
         record, sight = _accepting(system, known)
@@ -232,17 +232,18 @@ def _sync(system: System, message: NewMessage) -> None:
         ) from error
 
 
-def _served(paths: StatePaths) -> bool:
+def is_served(paths: StatePaths) -> bool:
+    """Return whether a service runs, which delivers. Raises StoreBroken."""
     return running_service(paths.service_lock) is not None
 
 
 def _watched(system: System, deliverer: Deliverer, message: NewMessage, wait: float) -> tuple[InboxRow | None, bool]:
     """Wait for the row, delivering it here where no service does; tell whether one did at the end."""
     if wait <= 0:
-        return system.inbox.get(message.id), _served(system.paths)
+        return system.inbox.get(message.id), is_served(system.paths)
     deadline = Deadline(system.clock, wait)
     row = system.inbox.get(message.id)
-    while _served(system.paths):
+    while is_served(system.paths):
         row = system.inbox.get(message.id)
         if row is None or is_over(row, system.clock.now()) or waits_long(row) or deadline.passed():
             return row, True

@@ -23,6 +23,7 @@ from core.chat.inbound import tell_refused
 from core.chat.speaking import ask, post, redaction_told, speaker
 from core.commandtable import CHATS, COMMANDS, Argument, Call, Command, Kind, NoHandler, thread_options
 from core.config.settings import secret_variables
+from core.delivery.answers import told_where
 from core.delivery.permission_requests import Requests
 from core.delivery.saying import Said, cancel_message, confirm_message, queue_of, say
 from core.http.arguments import key_of
@@ -145,7 +146,8 @@ def _say(asked: Asked, given: dict[str, Any]) -> Any:
         raise NotPermitted("you speak in your own name", "leave actor and raw out")
     who = "" if actor else asked.principal.who
     speaks = (actor if ":" in actor else f"http:{actor}") if actor else asked.principal.actor
-    return say(asked.system, name, text, actor=speaks, who=who, raw=raw, wait=given["wait"]).to_json()
+    said = say(asked.system, name, text, actor=speaks, who=who, raw=raw, wait=given["wait"])
+    return {**said.to_json(), "answerComes": told_where(asked.system, said)}
 
 
 def _queue(asked: Asked, given: dict[str, Any]) -> Any:
@@ -220,7 +222,7 @@ NOT_SERVED = frozenset({"standing attach"})
 _PATHS = {"standing": "/standing-sessions", "loop": "/loops", "": ""}  #: by group of the table
 _OWN_PATHS = {"standing list": "/standing-sessions", "standing get": "/standing-sessions/one", "loop list": "/loops"}
 _LEFT_OUT = {
-    "standing say": {"SOURCE", "--no-wait"},
+    "standing say": {"SOURCE", "--no-wait", "--wait-answer", "--answer-within"},  # answers: GET /events
     "standing create": {f"--{key.replace('_', '-')}" for kind in CHATS for key in thread_options(kind)},
     "events": {"--follow"},
 }

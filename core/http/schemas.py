@@ -193,6 +193,7 @@ SCHEMAS: Json = {
             "exitCode": {**WHOLE, "description": "Of the command line's `standing say`."},
             "reason": {**TEXT, "description": "A code, which is never renamed."},
             "messages": _list(TEXT),
+            "answerComes": {**TEXT, "description": "Where the answer can be read; empty where none can come."},
         },
     ),
     "Screen": _object(

@@ -21,6 +21,7 @@ class Posted:
     team: str
     channel: str
     ts: str
+    link: str = ""  #: where a person can open it; "": not known
 
 
 @dataclass(frozen=True)

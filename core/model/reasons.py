@@ -111,6 +111,15 @@ class Reason(StrEnum):
     UNDER_WAY = "under-way"
     NOT_SHOWN_YET = "not-shown-yet"
 
+    # the answer to a message: where it can be read, or why there is none
+    ANSWER_AT = "answer-at"  #: {chat}, {link}
+    ANSWER_IN_THREAD = "answer-in-thread"  #: {chat}, {channel}
+    ANSWER_ON_SCREEN = "answer-on-screen"  #: {name}
+    ANSWERS_UNRECORDED = "answers-unrecorded"  #: {harness}
+    ENDED_UNANSWERED = "ended-unanswered"
+    NO_ANSWER_WITHIN = "no-answer-within"  #: {seconds}, {why}
+    MESSAGE_GONE = "message-gone"
+
     # why nothing is shown, or told, in a thread
     ASKER_UNPROVEN = "asker-unproven"
     ASKED_OTHERWISE = "asked-otherwise"

@@ -273,6 +273,7 @@ class Binding:
     cursor: str = ""  #: the last message of the last complete sweep; "": none was complete
     begins: str = ""  #: what stands up to this message may have been taken before the database was lost; "": nothing
     shared: bool | None = None  #: whether others than our organization were in the channel at first sight
+    link: str = ""  #: where a person can open it; "": not known
 
     @property
     def swept_to(self) -> str:

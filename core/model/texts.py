@@ -151,6 +151,15 @@ REASONS: Mapping[Reason, Text] = {
     " ({log}, or the journal of its unit)",
     R.UNDER_WAY: "its delivery is under way",
     R.NOT_SHOWN_YET: "nothing has shown yet that a turn took it",
+    # the answer to a message
+    R.ANSWER_AT: "the answer comes in its {chat} thread: {link}",
+    R.ANSWER_IN_THREAD: "the answer comes in its {chat} thread, in the channel {channel}",
+    R.ANSWER_ON_SCREEN: "the answer comes in its terminal: `the-loop standing screen {name}`;"
+    " with `--wait-answer`, `say` prints it",
+    R.ANSWERS_UNRECORDED: "{harness} keeps no record from which its answers can be read",
+    R.ENDED_UNANSWERED: "the session's program ended before the turn was over",
+    R.NO_ANSWER_WITHIN: "none came within {seconds} s: {why}",
+    R.MESSAGE_GONE: "the message is no longer in the database",
     # why nothing is shown, or told, in a thread
     R.ASKER_UNPROVEN: "the request did not prove that it comes from the session's current instance",
     R.ASKED_OTHERWISE: "it differs from the earlier request with the same key",

@@ -90,6 +90,7 @@ class Said:
     delivered: bool  #: True only if a turn is known to have taken it
     reason: str  #: a code, which is never renamed
     messages: tuple[str, ...]
+    answer_comes: str = ""  #: where its answer can be read
 
 
 @dataclass(frozen=True)

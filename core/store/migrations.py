@@ -494,6 +494,7 @@ MIGRATIONS: tuple[tuple[Part, ...], ...] = (
         "ALTER TABLE outbox ADD COLUMN added_at TEXT NOT NULL DEFAULT ''",
         "UPDATE outbox SET added_at = changed_at",  # the latest that it can have been
     ),
+    ("ALTER TABLE bindings ADD COLUMN link TEXT NOT NULL DEFAULT ''",),
 )
 
 

@@ -182,8 +182,8 @@ DROP_POSTS = f"""
 # ---------------------------------------------------------------- bindings
 
 BIND = """
-    INSERT INTO bindings (channel_kind, team, channel, thread, uid, name, created_at, begins)
-    VALUES (:channel_kind, :team, :channel, :thread, :uid, :name, :created_at, :begins)
+    INSERT INTO bindings (channel_kind, team, channel, thread, uid, name, created_at, begins, link)
+    VALUES (:channel_kind, :team, :channel, :thread, :uid, :name, :created_at, :begins, :link)
 """
 BINDING_OF_THREAD = "SELECT * FROM bindings WHERE channel_kind = ? AND team = ? AND channel = ? AND thread = ?"
 BINDING_OF_SESSION = "SELECT * FROM bindings WHERE uid = ? AND channel_kind = ?"

@@ -125,6 +125,7 @@ def _columns(binding: Binding) -> dict[str, str]:
         "name": binding.name,
         "created_at": iso(binding.created_at),
         "begins": binding.begins,
+        "link": binding.link,
     }
 
 
@@ -140,6 +141,7 @@ def _binding(found: sqlite3.Row) -> Binding:
         cursor=found["cursor"],
         begins=found["begins"],
         shared=None if found["shared"] is None else bool(found["shared"]),
+        link=found["link"],
     )
 
 
