@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # at run time, `__getattr__` imports them
     from core.sdk.types import (
         Answer,
         Event,
+        History,
         Logs,
         Loop,
         Loops,
@@ -43,6 +44,7 @@ __all__ = [
     "AsyncTheLoop",
     "CoreError",
     "Event",
+    "History",
     "InvalidValue",
     "Logs",
     "Loop",

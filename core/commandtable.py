@@ -183,10 +183,24 @@ def _delete(call: Call, name: str) -> Answer:
     return delete_standing(call.system, name, call.actor)
 
 
-def _start(call: Call, name: str | None) -> Answer:
+def _start(call: Call, name: str | None, fresh: bool = False, conversation: str = "") -> Answer:
+    from core.base.errors import InvalidValue
     from core.lifecycle.start import start_standing
 
+    if fresh or conversation:
+        if name is None or (fresh and conversation):
+            raise InvalidValue(
+                "a conversation is chosen for one session, by one of the two options",
+                "give NAME, and either --fresh or --conversation",
+            )
+        from core.lifecycle.pause import change_conversation
+
+        return change_conversation(call.system, name, call.actor, conversation)
     return start_standing(call.system, name, call.actor)
+
+
+def _begin_anew(call: Call, name: str) -> Answer:
+    return _start(call, name, fresh=True)
 
 
 def _stop(call: Call, name: str | None, reason: str = "") -> Answer:
@@ -477,6 +491,13 @@ COMMANDS: tuple[Command, ...] = (
         (_NAME, _LINES),
     ),
     Command(
+        "standing history",
+        "List the session's conversations, and how to take one up again. "
+        "Without NAME: the sessions that were deleted, as far as the event log goes back.",
+        Verb.HISTORY,
+        (_OWN,),
+    ),
+    Command(
         "standing pause",
         "Pause a session: no new turn begins. New messages wait; background jobs go on.",
         Verb.PAUSE,
@@ -505,11 +526,28 @@ COMMANDS: tuple[Command, ...] = (
         "standing start",
         "Start a session, or every session that is not held. Its conversation is resumed if possible.",
         Verb.START,
-        (_ANY,),
+        (
+            _ANY,
+            Argument(
+                "--fresh",
+                "Begin a new conversation. If the session runs, it is ended first. The old conversation is kept: "
+                "`standing history NAME` lists it.",
+                Kind.FLAG,
+            ),
+            Argument("--conversation", "Take up this earlier conversation.", default="", shown="ID"),
+        ),
         chat="start NAME",
         role=Role.OPERATOR,
         run=_start,
         slow="starting",
+    ),
+    Command(
+        "",
+        "End the session's conversation and begin a new one. The old one is kept.",
+        Verb.RESTART,
+        chat="new NAME",
+        role=Role.OPERATOR,
+        run=_begin_anew,
     ),
     Command(
         "standing stop",

@@ -31,6 +31,7 @@ HANDLERS: dict[str, Handler] = {
     "standing get": standing.get,
     "standing attach": standing.attach,
     "standing logs": standing.logs,
+    "standing history": standing.history,
     "standing create": standing.create,
     "standing stop": standing.stop,
     "standing say": standing.say,

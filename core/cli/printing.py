@@ -14,6 +14,7 @@ from core.base.errors import CoreError, Refused
 from core.base.text import plain
 
 if TYPE_CHECKING:
+    from core.lifecycle.history import History
     from core.model.health import Finding
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
@@ -328,6 +329,24 @@ def print_logs(logs: Mapping[str, Any]) -> None:
         _print_marked(logs["screen"])
     if ended is None and logs["screen"] is None:
         print_line(f"nothing was kept of {logs['name']}")
+
+
+def print_history(history: History, exact: Callable[[str], str]) -> None:
+    """Print a session's conversations, the latest first, and the sessions that were deleted."""
+    if history.conversation:
+        turns = ", no turn yet" if history.new else ""
+        print_line(f"now     {history.conversation}  ({history.harness}{turns})")
+    for left in reversed(history.earlier):
+        print_line(
+            f"before  {left.id}  ({left.harness}), left {left.at:%Y-%m-%d %H:%M} UTC: {_in_one_line(left.reason)}"
+        )
+    if history.earlier:
+        print_line(exact(f"to take one up: `the-loop standing start {history.name} --conversation ID`"))
+    for gone in history.deleted:
+        print_line(f"deleted {gone.name}, {gone.at[:16].replace('T', ' ')} UTC by {gone.by}")
+        print_line(f"         -> {exact(gone.remedy) or 'its conversation is not known'}")
+    if not (history.conversation or history.earlier or history.deleted):
+        print_line(f"{history.name} has had no conversation yet" if history.name else "no session was deleted")
 
 
 def print_window(window: Mapping[str, Any], screen: str) -> None:

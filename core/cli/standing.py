@@ -18,7 +18,17 @@ import click
 
 from core.base.errors import InvalidValue, Refused
 from core.base.paths import absolute_path
-from core.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line, print_logs, print_queue, print_row, warn
+from core.cli.printing import (
+    EXIT_FAILED,
+    EXIT_OK,
+    print_history,
+    print_json,
+    print_line,
+    print_logs,
+    print_queue,
+    print_row,
+    warn,
+)
 from core.cli.quick import named_actor, show_said
 from core.cli.reading import message_of, text_or_input
 from core.cli.running import run, show
@@ -168,6 +178,20 @@ def logs(session: Session, name: str, lines: int) -> int:
         print_json(answer)
     else:
         print_logs(answer)
+    return EXIT_OK
+
+
+def history(session: Session, name: str) -> int:
+    """Run `the-loop standing history`."""
+    from core.lifecycle.history import history_of
+
+    session.acting(session.system)
+    system = session.system
+    answer = history_of(system.settings, system.records, system.events, name)
+    if session.json:
+        print_json(answer.to_json())
+    else:
+        print_history(answer, session.exact)
     return EXIT_OK
 
 

@@ -19,7 +19,7 @@ TASKS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "By systemd, or in a terminal of its own": ("serve",),
     },
     "standing": {
-        "See": ("list", "get", "screen", "logs", "attach", "queue"),
+        "See": ("list", "get", "screen", "logs", "attach", "queue", "history"),
         "Speak": ("say", "cancel", "confirm"),
         "Hold": ("pause", "resume", "interrupt"),
         "Start and end": ("start", "stop", "restart"),
@@ -78,6 +78,7 @@ EXAMPLES: Mapping[str, Mapping[str, str]] = {
     "standing say": {
         "a message": "the-loop standing say scribe --text 'How far are you?'",
         "from a pipe": "the-loop standing say scribe -",
+        "print the answer": "the-loop standing say scribe --text 'Which tests fail?' --wait-answer",
         "do not wait for it to be taken": "the-loop standing say scribe --text 'Go on.' --no-wait",
     },
     "standing attach": {
@@ -98,6 +99,11 @@ EXAMPLES: Mapping[str, Mapping[str, str]] = {
     "standing start": {
         "one session, also one that was stopped": "the-loop standing start scribe",
         "every session that nobody holds": "the-loop standing start",
+        "with a new conversation": "the-loop standing start scribe --fresh",
+    },
+    "standing history": {
+        "which conversations had it?": "the-loop standing history scribe",
+        "which sessions were deleted?": "the-loop standing history",
     },
     "standing stop": {"it stays down until it is started": "the-loop standing stop scribe --reason 'not this week'"},
     "standing restart": {"the same conversation in a new program": "the-loop standing restart scribe"},

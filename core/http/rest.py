@@ -29,6 +29,7 @@ from core.delivery.saying import Said, cancel_message, confirm_message, queue_of
 from core.http.arguments import key_of
 from core.http.principal import Principal
 from core.lifecycle.create import create_standing
+from core.lifecycle.history import history_of
 from core.lifecycle.look import Screen, get_standing, list_standing, logs_of
 from core.loops.verbs import LoopAnswer
 from core.model.asking import Request, RequestKind, RequestState, Role
@@ -154,6 +155,11 @@ def _queue(asked: Asked, given: dict[str, Any]) -> Any:
     return queue_of(asked.system, given["name"]).to_json(text=given["text"])
 
 
+def _history(asked: Asked, given: dict[str, Any]) -> Any:
+    system = asked.system
+    return history_of(system.settings, system.records, system.events, given["name"]).to_json()
+
+
 def _cancel(asked: Asked, given: dict[str, Any]) -> Any:
     return _message(cancel_message(asked.system, given["message_id"], asked.principal.actor))
 
@@ -210,6 +216,7 @@ HANDLERS: Mapping[str, tuple[Run, str]] = {
     "standing logs": (_logs, "Logs"),
     "standing say": (_say, "Said"),
     "standing queue": (_queue, "Queue"),
+    "standing history": (_history, "History"),
     "standing cancel": (_cancel, "Message"),
     "standing confirm": (_confirm, "Message"),
     "status": (_status, "Status"),
@@ -229,6 +236,7 @@ _LEFT_OUT = {
 _CHANGED: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("standing say", "--text"): {"required": True},
     ("standing say", "--wait"): {"least": 0, "most": MOST_WAIT},
+    ("standing history", "NAME"): {"required": True, "default": None},
     ("ask", "NAME"): {"required": True, "default": None},
     ("post", "NAME"): {"required": True, "default": None},
     ("post", "--text"): {"required": True, "default": None},

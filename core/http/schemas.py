@@ -220,6 +220,22 @@ SCHEMAS: Json = {
             ),
         },
     ),
+    "History": _object(
+        "The conversations of a session, the earlier ones oldest first, and deleted sessions of its name.",
+        {
+            "name": TEXT,
+            "conversation": {**_or_null(TEXT), "description": "The id of the present one."},
+            "harness": TEXT,
+            "new": {**TRUTH, "description": "The present one has had no turn, as far as is known."},
+            "earlier": _list(_object("One that was left.", {"id": TEXT, "harness": TEXT, "reason": TEXT, "at": TIME})),
+            "deleted": _list(
+                _object(
+                    "A session that was deleted. What is not known is empty.",
+                    {"name": TEXT, "at": TEXT, "by": TEXT, "harness": TEXT, "cwd": TEXT, "conversation": TEXT},
+                )
+            ),
+        },
+    ),
     "Queue": _object(
         "What no turn is known to have taken, in order.",
         {"name": TEXT, "limit": WHOLE, "messages": _list(_object("A message.", _QUEUED, optional=("text",)))},

@@ -20,6 +20,7 @@ from core.base.values import replace
 from core.config.settings import Settings
 from core.lifecycle.common import Tmux, VerbResult, lock, refuse_held_name, told_of, write_record
 from core.lifecycle.ending import end_recorded
+from core.lifecycle.history import what_was
 from core.lifecycle.look import get_standing, rows_told
 from core.lifecycle.recover import remove_session
 from core.lifecycle.spawn import Opened, StartOrder, open_pane
@@ -207,6 +208,11 @@ def _delete_locked(system: System, record: SessionRecord, actor: str, tmux: Tmux
     refuse_held_name(system.runner, record.name)
     remove_session(system, marked, actor)
     system.events.emit(
-        "standing.deleted", name=record.name, actor=actor, instance=record.instance_id, generation=marked.generation
+        "standing.deleted",
+        name=record.name,
+        actor=actor,
+        instance=record.instance_id,
+        generation=marked.generation,
+        **what_was(system.settings, record),
     )
     return VerbResult(Outcome.DELETED, known=Known(record.definition, False, None))

@@ -35,9 +35,10 @@ from core.model.rows import Answer
 from core.model.session import Hold, HoldKind, Live, Outcome, Phase, SessionEvent, SessionRecord
 from core.model.texts import text
 from core.process.presence import running_service
+from core.session.conversations import check_conversation
 from core.session.folder import clear_hold_file, set_hold_file
 from core.session.notes import note_for
-from core.session.sessions import Known, activity_of, definition_of
+from core.session.sessions import Known, activity_of, definition_of, resolve
 from core.session.system import System
 from core.store.inbox import Inbox
 from core.tmux.runner import Runner
@@ -396,6 +397,27 @@ def restart_standing(system: System, name: str, actor: str) -> Answer:
     if answer.ok:
         system.events.emit("standing.restarted", name=name, actor=actor)
     return answer
+
+
+def change_conversation(system: System, name: str, actor: str, conversation: str) -> Answer:
+    """End the session if it runs, and start it in the conversation of that id; "": in a new one.
+
+    A stopped or failed mark is cleared, as by a start. What cannot be taken up is refused before anything is ended.
+    Raises UnknownSession, InvalidValue, Refused.
+    """
+    known = definition_of(system.settings, system.records, name)
+    resolved = resolve(known.definition, system.settings)
+    if conversation:
+        harness = system.harnesses.get(resolved.harness)
+        check_conversation(system.paths, known.record, resolved, harness, conversation)
+    tmux = Tmux(system.runner)
+    hold = known.record.hold if known.record else None
+    if hold is None or hold.kind is HoldKind.PAUSED:
+        told = _end(system, name, actor, tmux)
+        if told is not None:
+            return Answer(rows_told(system, {name: told}, tmux.survey))
+    why = f"{actor} took up the conversation {conversation}" if conversation else f"a new conversation, by {actor}"
+    return start_each(system, [name], StartOrder(actor, why, clear_holds=True, conversation=conversation))
 
 
 def _refuse_held(known: Known) -> None:

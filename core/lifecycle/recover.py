@@ -30,6 +30,7 @@ from core.lifecycle.announce import announce_start, announce_stop
 from core.lifecycle.common import Tmux, refuse_held_name, spawn_time, start_takes, take_reports, together, write_record
 from core.lifecycle.ending import Doomed, Ended, end_all
 from core.lifecycle.exits import tell_on_purpose
+from core.lifecycle.history import what_was
 from core.loops.transitions import end_with_session
 from core.model.activity import Activity, ActivityState, unfinished_text
 from core.model.message import IN_FLIGHT, MESSAGES, MessageState
@@ -195,7 +196,13 @@ def _recovered(
     if record.phase is Phase.DELETING:
         refuse_held_name(system.runner, record.name)
         remove_session(system, record, actor)
-        system.events.emit("standing.deleted", name=record.name, actor=actor, reason="finished by reconcile")
+        system.events.emit(
+            "standing.deleted",
+            name=record.name,
+            actor=actor,
+            reason="finished by reconcile",
+            **what_was(system.settings, record),
+        )
         return None
     if survey.live(target_for(record.name), record.instance_id) is Live.LIVE:
         if is_being_started(system, record):

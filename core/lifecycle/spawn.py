@@ -23,7 +23,7 @@ from core.model.observing import unfinished_tasks
 from core.model.pane import Pane, Spawn, Survey
 from core.model.reasons import Because, Reason
 from core.model.session import HoldKind, Phase, SessionEvent, SessionRecord, Status
-from core.session.conversations import take_conversation
+from core.session.conversations import check_conversation, take_conversation
 from core.session.folder import clear_flags, context_of, note_starter, set_hold_file
 from core.session.launching import (
     boot_argument,
@@ -54,6 +54,7 @@ class StartOrder:
     why: str  #: for the announcement: "started by cli:ann"
     clear_holds: bool = False  #: by name: stopped and failed go, paused stays
     skip_held: bool = False  #: without a name: what is held stays as it is
+    conversation: str | None = None  #: "": begin a new one; an id: take up that one; None: the session's own
     after: str | None = None  #: unasked, as it was started: only after this instance, and if the session should run
 
 
@@ -105,6 +106,8 @@ def check(system: System, known: Known, survey: Survey, order: StartOrder, *, ga
     check_cwd(resolved)
     brief = read_brief(known.definition)
     there, record = survey.of_target(target_for(known.name)), known.record
+    if order.conversation and not gave_up:
+        check_conversation(system.paths, record, resolved, harness, order.conversation)
     latest = record.instance_id if record else None
     strays = sorted({pane.tag for pane in there if pane.tag} - {latest})
     leftovers = (*([Doomed(latest, record)] if latest else []), *map(Doomed, strays))
@@ -126,7 +129,7 @@ def open_checked(system: System, checked: Checked, ended: Mapping[str, Ended]) -
     last = ended[before.instance_id].exit if before.instance_id else None
     if before.status is Status.RUNNING and last is not None:
         before = replace(before, last_exit=last)  # it ended by itself, and its dead pane told how
-    taken = take_conversation(system, before, resolved, harness, order.actor, checked.gave_up)
+    taken = take_conversation(system, before, resolved, harness, order.actor, checked.gave_up, order.conversation)
     record = _mark_starting(system, taken.record, known, order)
     context = context_of(system.paths, record, resolved, record.instance_id or "")
     has_tools = harness.traits.tools

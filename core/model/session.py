@@ -315,6 +315,7 @@ class Verb(Enum):
     CANCEL = "cancel"
     CONFIRM = "confirm"
     LOGS = "logs"
+    HISTORY = "history"
     ANNOUNCE = "announce"
     POST = "post"
     ASK = "ask"
@@ -324,7 +325,9 @@ class Verb(Enum):
     CONFIGURE = "configure"  #: write the configuration, which names the programs that run
 
 
-READS = frozenset({Verb.LIST, Verb.GET, Verb.STATUS, Verb.SCREEN, Verb.EVENTS, Verb.QUEUE, Verb.LOGS, Verb.LOOPS})
+READS = frozenset(
+    {Verb.LIST, Verb.GET, Verb.STATUS, Verb.SCREEN, Verb.EVENTS, Verb.QUEUE, Verb.LOGS, Verb.HISTORY, Verb.LOOPS}
+)
 SPEAKS = frozenset({Verb.SAY, Verb.POST, Verb.ASK})
 OWN = frozenset({Verb.LOOP})  #: an agent's, within its own session: `core.loops.verbs` holds it to that
 
@@ -396,6 +399,31 @@ def begun(
     history = (*others, Left(lost.id, lost.harness, reason, now))
     shown = lost.id if keeps else new
     return replace(record, harness_session_id=shown, fresh=Fresh(new, lost.id), history=history[-_MOST:])
+
+
+def begun_on_request(record: SessionRecord, new: str | None, in_use: str, reason: str, now: datetime) -> SessionRecord:
+    """Return the record whose next pane begins a new conversation because somebody asked for one.
+
+    The one before it stays in the history and is taken up only by its id.
+    """
+    history = _with_left(record, new, in_use, reason, now)
+    return replace(record, harness_session_id=new, fresh=Fresh(new) if new else None, history=history)
+
+
+def taken_up_on_request(record: SessionRecord, id: str, in_use: str, reason: str, now: datetime) -> SessionRecord:
+    """Return the record whose next pane is in the conversation of that id, which somebody asked for."""
+    return replace(record, harness_session_id=id, fresh=None, history=_with_left(record, id, in_use, reason, now))
+
+
+def _with_left(
+    record: SessionRecord, following: str | None, in_use: str, reason: str, now: datetime
+) -> tuple[Left, ...]:
+    """Return the history with the present conversation in it, if it has had a turn, and without the one to follow."""
+    present = record.harness_session_id if record.fresh is None else None
+    others = [left for left in record.history if left.id not in (following, present)]
+    if present and present != following:
+        others.append(Left(present, in_use, reason, now))
+    return tuple(others[-_MOST:])
 
 
 def had_turn(record: SessionRecord) -> SessionRecord:

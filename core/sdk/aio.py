@@ -10,6 +10,7 @@ from core.sdk import loop as sync
 from core.sdk.types import (
     Answer,
     Event,
+    History,
     Logs,
     Loops,
     Message,
@@ -73,9 +74,9 @@ class Standing:
         """Stop a created session and forget it. Raises UnknownSession, DeclaredSession."""
         return await asyncio.to_thread(self._sync.delete, name)
 
-    async def start(self, name: str | None = None) -> Answer:
-        """Bring a session up, or every one that is not held. Raises UnknownSession."""
-        return await asyncio.to_thread(self._sync.start, name)
+    async def start(self, name: str | None = None, *, fresh: bool = False, conversation: str = "") -> Answer:
+        """Bring a session up, or every one that is not held. Raises UnknownSession, InvalidValue, Refused."""
+        return await asyncio.to_thread(self._sync.start, name, fresh=fresh, conversation=conversation)
 
     async def stop(self, name: str | None = None, reason: str = "") -> Answer:
         """End a session gracefully, or every one. Raises UnknownSession."""
@@ -110,6 +111,10 @@ class Standing:
     ) -> Said:
         """Put a message into the agent's terminal, once, and wait so many seconds for evidence (at most 300)."""
         return await asyncio.to_thread(self._sync.say, name, text, actor=actor, raw=raw, wait=wait)
+
+    async def history(self, name: str) -> History:
+        """Return the conversations of a session, and deleted sessions of its name. Raises UnknownSession."""
+        return await asyncio.to_thread(self._sync.history, name)
 
     async def queue(self, name: str, *, text: bool = False) -> Queue:
         """Return what is on its way to the session and what waits, in order. Raises UnknownSession."""

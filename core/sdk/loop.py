@@ -13,6 +13,7 @@ from core.sdk.transport import Transport
 from core.sdk.types import (
     Answer,
     Event,
+    History,
     Logs,
     Loops,
     Message,
@@ -78,9 +79,12 @@ class Standing:
         """Stop a created session and forget it. Raises UnknownSession, DeclaredSession."""
         return self._act("delete", {"name": name})
 
-    def start(self, name: str | None = None) -> Answer:
-        """Bring a session up, or every one that is not held. Raises UnknownSession."""
-        return self._act("start", {"name": name})
+    def start(self, name: str | None = None, *, fresh: bool = False, conversation: str = "") -> Answer:
+        """Bring a session up, or every one that is not held. Raises UnknownSession, InvalidValue, Refused.
+
+        `fresh` begins a new conversation, `conversation` takes up an earlier one; a session that runs is ended first.
+        """
+        return self._act("start", {"name": name, "fresh": fresh, "conversation": conversation})
 
     def stop(self, name: str | None = None, reason: str = "") -> Answer:
         """End a session gracefully, or every one. Raises UnknownSession."""
@@ -117,6 +121,10 @@ class Standing:
         """
         given = {"name": name, "text": text, "actor": actor, "raw": raw, "wait": wait}
         return decode(Said, self._transport.call("POST", f"{_SESSIONS}/say", given, wait))
+
+    def history(self, name: str) -> History:
+        """Return the conversations of a session, and deleted sessions of its name. Raises UnknownSession."""
+        return decode(History, self._transport.call("GET", f"{_SESSIONS}/history", {"name": name}))
 
     def queue(self, name: str, *, text: bool = False) -> Queue:
         """Return what is on its way to the session and what waits, in order. Raises UnknownSession."""

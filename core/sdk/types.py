@@ -94,6 +94,40 @@ class Said:
 
 
 @dataclass(frozen=True)
+class Left:
+    """An earlier conversation of a session."""
+
+    id: str
+    harness: str
+    reason: str  #: how it was left
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """A session that was deleted; what is not known of it is ""."""
+
+    name: str
+    at: str
+    by: str
+    harness: str
+    cwd: str
+    conversation: str
+
+
+@dataclass(frozen=True)
+class History:
+    """The conversations of a session, the earlier ones oldest first, and deleted sessions of its name."""
+
+    name: str
+    conversation: str | None
+    harness: str
+    new: bool  #: the present one has had no turn, as far as is known
+    earlier: tuple[Left, ...]
+    deleted: tuple[Deleted, ...]
+
+
+@dataclass(frozen=True)
 class Message:
     """A message that was cancelled or confirmed."""
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from core.base.errors import UnsupportedHarness
+from core.base.errors import InvalidValue, Refused, UnsupportedHarness
 from core.base.values import dataclass, replace
 from core.model.harness import Harness
 from core.model.session import (
     Candidate,
     SessionRecord,
     begun,
+    begun_on_request,
     candidates,
     had_turn,
     taken_up,
+    taken_up_on_request,
 )
 from core.session.folder import context_of
 from core.session.sessions import Resolved, resolve_record
@@ -71,13 +74,27 @@ def came_up(settings: Settings, harnesses: Harnesses, record: SessionRecord) -> 
 
 
 def take_conversation(
-    system: System, record: SessionRecord, resolved: Resolved, harness: Harness, actor: str, gave_up: str
+    system: System,
+    record: SessionRecord,
+    resolved: Resolved,
+    harness: Harness,
+    actor: str,
+    gave_up: str,
+    wanted: str | None = None,
 ) -> Taken:
     """Return the record with the conversation that its next pane is in, and tell where an old one is not taken up.
 
-    `gave_up`: how the harness ended when it was to resume it, "" where it was not asked yet. Raises TrustFailed.
+    `gave_up`: how the harness ended when it was to resume it, "" where it was not asked yet. `wanted`: see StartOrder.
+    Raises TrustFailed.
     """
     before, now = settled_conversation(system.settings, system.paths, system.harnesses, record), system.clock.now()
+    if wanted is not None and not gave_up:
+        in_use = resolve_record(before, system.settings).harness
+        if wanted:
+            after = taken_up_on_request(before, wanted, in_use, f"{actor} went back to another one", now)
+        else:
+            after = begun_on_request(before, harness.new_session_id(), in_use, f"{actor} began a new one", now)
+        return Taken(replace(after, harness_in_use=resolved.harness), resumed=bool(wanted))
     choice = _choose(system, before, resolved, harness)
     if gave_up and choice.resumed is not None:
         choice = _Choice(lost=choice.resumed, reason=f"its program ended instead of taking it up ({gave_up})")
@@ -89,6 +106,36 @@ def take_conversation(
         _say_lost(system.events, before, choice.lost, choice.reason, actor)
     after = begun(before, harness.new_session_id(), choice.lost, choice.reason, now, keeps=bool(gave_up))
     return Taken(replace(after, harness_in_use=resolved.harness), resumed=False)
+
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  #: it becomes an argument of the program, and part of a path
+
+
+def check_conversation(
+    paths: StatePaths, record: SessionRecord | None, resolved: Resolved, harness: Harness, wanted: str
+) -> None:
+    """Refuse a conversation that the session cannot take up. Raises InvalidValue, Refused, TrustFailed."""
+    name = resolved.definition.name
+    if not _ID.fullmatch(wanted):
+        raise InvalidValue(
+            f"{wanted!r} is not the id of a conversation", allowed="an id of `the-loop standing history`"
+        )
+    if record is None:
+        raise Refused(
+            f"{name} was never started, so it cannot take up a conversation", f"first `the-loop standing start {name}`"
+        )
+    left = next((one for one in record.history if one.id == wanted), None)
+    if left is not None and left.harness != resolved.harness:
+        raise Refused(
+            f"{name}: the conversation {wanted} is one of {left.harness}, and its harness is {resolved.harness} now",
+            "set the session's harness to that again",
+        )
+    context = context_of(paths, record, resolved, record.instance_id or "", wanted)
+    if not harness.resumable(context):
+        raise Refused(
+            f"{name}: the conversation {wanted} cannot be taken up: {harness.missing(context)}",
+            f"`the-loop standing history {name}` lists those that it had",
+        )
 
 
 def _choose(system: System, record: SessionRecord, resolved: Resolved, harness: Harness) -> _Choice:

@@ -231,6 +231,9 @@ class Fields(TypedDict, total=False):
     channel: str | None
     thread: str | None
     text: str | None
+    conversation: str | None  #: of a session that was deleted: the id, and the two that follow
+    harness: str | None
+    cwd: str | None
 
 
 _ORDER = tuple(Fields.__annotations__)

@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from core.base.errors import InvalidValue, UnknownSession
+from core.lifecycle.create import create_standing, delete_standing
 from core.lifecycle.exits import SUPERVISOR, tell_end
+from core.lifecycle.history import history_of
 from core.lifecycle.look import get_standing
+from core.lifecycle.pause import change_conversation
 from core.lifecycle.recover import reconcile
 from core.lifecycle.spawn import StartOrder
 from core.lifecycle.start import begin_each, start_each, start_standing
@@ -250,3 +254,38 @@ def test_first_turn_that_went_well_makes_the_conversation_the_sessions(tmp_path:
     assert (after_error.harness_session_id, after_error.fresh) == ("old", session.fresh)
     record = recorded(world.system, "scribe")
     assert (record.harness_session_id, record.fresh) == ("new", None)
+
+
+def test_new_conversation_on_request_keeps_the_old_one_for_whoever_asks_for_it(system: System, world: World) -> None:
+    """The running program is ended; the old conversation is listed and taken up by its id, another is refused."""
+    start_standing(system, "scribe", ACTOR)
+    old = recorded(system, "scribe").harness_session_id or ""
+
+    fresh = change_conversation(system, "scribe", ACTOR, "")
+    new = recorded(system, "scribe").conversation
+    with pytest.raises(InvalidValue):
+        change_conversation(system, "scribe", ACTOR, "../elsewhere")
+    back = change_conversation(system, "scribe", ACTOR, old)
+
+    assert [outcomes(fresh)["scribe"], outcomes(back)["scribe"]] == [Outcome.STARTED, Outcome.RESUMED]
+    assert (new != old, world.log()[-1]) == (True, f"resume {old}")
+    told = history_of(system.settings, system.records, system.events, "scribe").to_json()
+    assert (told["conversation"], [left["id"] for left in told["earlier"]]) == (old, [new])
+    assert ACTOR in told["earlier"][0]["reason"]
+
+
+def test_deleted_session_is_listed_with_what_makes_it_again(system: System) -> None:
+    """The commands name its folder and its conversation; a name that nobody had is unknown."""
+    create_standing(system, definition("writer"), ACTOR)
+    record = recorded(system, "writer")
+    delete_standing(system, "writer", ACTOR)
+
+    [gone] = history_of(system.settings, system.records, system.events, "writer").deleted
+
+    assert (gone.conversation, gone.harness) == (record.harness_session_id, "script")
+    assert f"start writer --conversation {record.harness_session_id}" in gone.remedy
+    create_standing(system, definition("writer"), ACTOR, start=False)
+    again = change_conversation(system, "writer", ACTOR, gone.conversation)
+    assert outcomes(again) == {"writer": Outcome.RESUMED}
+    with pytest.raises(UnknownSession):
+        history_of(system.settings, system.records, system.events, "nobody")
