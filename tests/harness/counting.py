@@ -48,7 +48,7 @@ class Counting:
     def served(self, kit: Kit, model: ModelServer) -> Iterator[HarnessProduct]:
         """Give a product with a service and without a channel, whose session is through with its brief."""
         with harness_product(None, model, kit) as product:
-            product.serve().wait_swept()
+            product.serve().wait_swept(TURN)
             product.wait_activity("idle")
             yield product
 

@@ -1,7 +1,7 @@
 """Read what Gemini CLI writes: a conversation's JSONL file, and its screen (0.53.0 to 0.61.0).
 
-- The file of a conversation is there from the start on. Its name tells the minute of the start: a resume in another
-  minute begins another file, with all that was said before in one line.
+- The file of a conversation is there from the start on. Its name tells the minute of the start. A resume in another
+  minute makes a second file of that id, which stays without a turn: the conversation goes on in the first.
 - A line holds a message (`id`, `type`, `content`), what is told of the conversation (`$set`; with `messages` these
   take the place of all earlier ones), or how far it was taken back (`$rewindTo`). A message that gets its tool calls'
   results is written once more under its id. An Escape is the message `Request cancelled.` of the type info, wherever
@@ -46,9 +46,19 @@ _Entry = Mapping[str, Any]
 
 
 def find_conversation(home: Path, session_id: str) -> Path | None:
-    """Return the file of that conversation below a home of Gemini's, None where there is none."""
-    found = sorted((home / ".gemini" / "tmp").glob(f"*/chats/session-*-{session_id[:8]}.jsonl"))
-    return next((path for path in reversed(found) if _begins(path, session_id)), None)
+    """Return the file of that conversation below a home of Gemini's, None where there is none.
+
+    Of several the largest: a resume leaves others behind that hold no turn.
+    """
+    found = (home / ".gemini" / "tmp").glob(f"*/chats/session-*-{session_id[:8]}.jsonl")
+    return max((path for path in found if _begins(path, session_id)), key=_size, default=None)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _begins(path: Path, session_id: str) -> bool:
@@ -119,7 +129,7 @@ _FAILURES = {
 
 
 class _Messages:
-    """The messages of a conversation that are new since the last look: in its file, once it is there, and the next."""
+    """The messages of a conversation's file that are new since the last look; it is looked for until it is there."""
 
     def __init__(self, home: Path, session_id: str, *, from_start: bool) -> None:
         """Begin at its start, or behind what it holds now. Raises StoreBroken where that cannot be read."""
@@ -129,14 +139,12 @@ class _Messages:
 
     def new(self) -> Iterator[_Entry]:
         """Yield the messages that were added since the last call. Raises StoreBroken where the file cannot be read."""
-        yield from self._added()
-        path = find_conversation(self._home, self._session_id)
-        if path is not None and (self._lines is None or self._lines.path != path):
+        if self._lines is None:
+            path = find_conversation(self._home, self._session_id)
+            if path is None:
+                return
             self._lines = Lines(path, from_start=True)
-            yield from self._added()
-
-    def _added(self) -> Iterator[_Entry]:
-        for line in self._lines.new() if self._lines is not None else ():
+        for line in self._lines.new():
             entry = entry_of(line) if line.startswith(_MESSAGE) else None
             if entry is not None:
                 yield entry
