@@ -108,7 +108,7 @@ def test_texts_that_turns_took_are_evidence(chat: Chat) -> None:
 
 
 def test_second_file_that_a_resume_leaves_behind_is_passed_over(chat: Chat) -> None:
-    """One in another minute makes a file of the same id with no turn in it, and the conversation goes on in the first."""
+    """One in another minute makes a file of that id without a turn, and the conversation goes on in the first."""
     chat.typed("before")
     first = chat.path
     chat.path = first.with_name(first.name.replace("17-27", "17-28"))
