@@ -156,14 +156,15 @@ function onPart({ part }) {
   if (roles.get(part.messageID) === "user" && first) said(part.messageID, part.text)
 }
 
-// An interruption ends the turn before its tool: what comes of that tool afterwards is no work.
+// An interruption ends the turn before its tool: what comes of that tool afterwards is no work. Nor is a question, which
+// may have been reported as a dialog before its tool runs.
 function onTool({ callID, tool, state }) {
   if (!turn) return
   const over = state.status === "completed" || state.status === "error"
   if (!over && state.status === "running" && !tools.has(callID)) {
     tools.set(callID, tool)
     quietly(() => fs.writeFileSync(own.tool, "\n", { mode: 0o600 }))
-    report("PreToolUse", { tool_name: tool, tool_input: state.input ?? {}, prompt_id: turn })
+    if (tool !== "question") report("PreToolUse", { tool_name: tool, tool_input: state.input ?? {}, prompt_id: turn })
   } else if (over && tools.delete(callID)) {
     report("PostToolUse", { tool_name: tool, prompt_id: turn })
   }

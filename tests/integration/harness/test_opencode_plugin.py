@@ -105,6 +105,17 @@ def test_a_tool_that_ends_after_its_turn_begins_no_work(context: SessionContext)
     assert told[-1] == TurnEnded("", turn="msg_1")
 
 
+def test_a_question_stays_one_while_its_tool_runs(context: SessionContext) -> None:
+    """The tool is said to run after the question was asked: that is no sign of an answer."""
+    asked = {"id": "que_1", "sessionID": "ses_1", "questions": [{"question": "Which?", "options": []}]}
+    part = {"type": "tool", "callID": "c", "tool": "question", "sessionID": "ses_1", "messageID": "msg_2"}
+    runs: Event = ("message.part.updated", {"part": {**part, "state": {"status": "running", "input": {}}}})
+
+    assert reported(context, *BEGUN, ("question.asked", asked), runs)[-1] == DialogReported(
+        question=True, summary="Which?"
+    )
+
+
 def test_a_dialog_that_is_over_after_its_turn_begins_no_work(context: SessionContext) -> None:
     """Whoever rejects it at the terminal may end the turn with it; the marker goes all the same."""
     told = reported(context, *BEGUN, ASKED, ABORTED, IDLE, ("permission.replied", {"requestID": "per_1"}))
