@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from core.model.harness import Transcript, TurnRecord
 
 #: Whose cases of tests/harness were run, oldest first.
-TRIED: tuple[str, ...] = ()
+TRIED = ("0.61.0",)
 NEEDED = (0, 53)  #: whose hooks and arguments are known to do; older ones are refused
 _PROGRAM = "gemini"
 _PACKAGE = "@google/gemini-cli"

@@ -99,7 +99,7 @@ def test_newer_program_runs_and_is_told_of(tmp_path: Path) -> None:
 
     installed = gemini.installed()
     assert installed is not None
-    assert installed.note().startswith("no version of it was tried")
+    assert installed.note().startswith("newer than any that was tried")
 
 
 def test_missing_login_is_refused_with_the_remedy(tmp_path: Path) -> None:
