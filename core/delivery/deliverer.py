@@ -408,15 +408,19 @@ class Deliverer:
             if isinstance(chosen, Attempt) and shown.line is not None and shown.line.text:
                 if not steady:
                     return now + AGAIN  # a screen that is behind may show the message before it
-                situation = replace(situation, left=True)
-                chosen = step(situation, now)
+                if situation.typed_at is None and self._writer.holds_ours(row, situation.traits, shown.line.text):
+                    chosen = Clear(now + situation.timing.command)
+                else:
+                    situation = replace(situation, left=True)
+                    chosen = step(situation, now)
         match chosen:
             case Attempt():
                 return self._writer.plan(situation, record, sight, chosen) or now
             case Stash() | Clear():
                 return self._writer.prepare(situation, record, chosen)
             case Submit(number=number):
-                return self._writer.submit(situation, record, sight, number)
+                line = seen[0].line if seen is not None else None
+                return self._writer.submit(situation, record, sight, number, line.text if line is not None else "")
             case MarkPasted():
                 self._recorder.pasted([row])
             case MarkSubmitted(number=number):

@@ -102,7 +102,7 @@ def _accepted(
     """Note that the harness has the text; `queued_at`: since when its own queue is known to hold it."""
     moved: list[InboxRow] = []
     for row in _holding(system.inbox, record.uid, prompt):
-        if _before_attempt(at, row) or MessageState.ACCEPTED not in TRANSITIONS[row.state]:
+        if before_attempt(at, row) or MessageState.ACCEPTED not in TRANSITIONS[row.state]:
             continue
         if row.state is MessageState.ACCEPTED and (row.queued_at is not None or queued_at is None):
             continue  # that much is known
@@ -167,7 +167,7 @@ def _blocked(system: System, record: SessionRecord, prompt: str, why: str, at: d
     """Tell of what a hook that is not ours has blocked: no turn has it, and it would be blocked again."""
     for row in _holding(system.inbox, record.uid, prompt):
         taken_in = row.state in IN_FLIGHT or row.state is MessageState.ACCEPTED
-        if taken_in and not _before_attempt(at, row):
+        if taken_in and not before_attempt(at, row):
             _give_up(system, row, Because(Reason.BLOCKED, {"why": why}), text(Remedy.WRITE_OTHERWISE))
 
 
@@ -196,7 +196,7 @@ def _come_back(system: System, record: SessionRecord, rows: Iterable[InboxRow], 
     paused = hold_state(system.records.read(record.name)) is HoldState.PAUSED
     moved: list[InboxRow] = []
     for row in rows:
-        if row.state is not MessageState.ACCEPTED or _before_attempt(at, row):
+        if row.state is not MessageState.ACCEPTED or before_attempt(at, row):
             continue
         if paused:
             system.inbox.advance(row, MessageState.PENDING, Because(Reason.TAKEN_BACK))
@@ -215,7 +215,7 @@ def was_pasted(system: System, record: SessionRecord, event: HarnessEvent) -> bo
     return any(takes(event.prompt, message) for message in ours)
 
 
-def _before_attempt(at: datetime | None, row: InboxRow) -> bool:
+def before_attempt(at: datetime | None, row: InboxRow) -> bool:
     """Return whether what was told at that moment is about an earlier stay in the harness: the text came back since.
 
     A record may be read again from its start, and then tells once more what is long past.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from core.base.errors import LockBusy, StoreBroken, TmuxMissing, TmuxSilent
 from core.base.names import new_marker, new_message_id
 from core.base.values import replace
-from core.delivery.evidence import awaiting_record, settle_by, tell, was_pasted
+from core.delivery.evidence import awaiting_record, before_attempt, settle_by, tell, was_pasted
 from core.delivery.snapshot import believe_end, holds_queued, note_step, probe_of, settle_end, turn_over
 from core.harness.base import BadReport, Reports, discard, put_aside, read_reports
 from core.model.activity import Activity, ActivityState, shortened
@@ -84,7 +84,7 @@ def keep_blocked(
     A message of ours goes back to our queue. A notice waits until the session is resumed; where the session is stopped
     (`held`), or the notice is one too many, it is recorded and wakes nobody: the harness brings it again.
     """
-    if _given_back(system.inbox, record, event.prompt):
+    if _given_back(system.inbox, record, event.prompt, at):
         return "a message was held back: the session is paused or being stopped"
     if event.scheduled and _waits_for(system.inbox, record, event.prompt):
         return "a turn of its own schedule was blocked again; its notice already waits for the resume"
@@ -136,13 +136,16 @@ def why_quiet(inbox: Inbox, activities: Activities, record: SessionRecord) -> st
     return row.detail if row is not None else None
 
 
-def _given_back(inbox: Inbox, record: SessionRecord, prompt: str) -> bool:
-    """Make pending again what we had submitted and no turn may take now; tell whether it was ours at all."""
+def _given_back(inbox: Inbox, record: SessionRecord, prompt: str, at: datetime) -> bool:
+    """Make pending again what we had submitted and no turn may take now; tell whether it was ours at all.
+
+    A report of an earlier attempt, which comes late, says nothing about the text that is on its way now.
+    """
     states = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN}
     ours = [row for row in inbox.with_states(record.uid, states) if takes(prompt, row.message)]
     for row in ours:
         again = row.state is MessageState.UNKNOWN and inbox.of_key(f"again:{row.message.id}") is not None
-        if MessageState.PENDING in TRANSITIONS[row.state] and not again:
+        if MessageState.PENDING in TRANSITIONS[row.state] and not again and not before_attempt(at, row):
             inbox.advance(row, MessageState.PENDING, Because(Reason.HELD_BACK))
     return bool(ours)
 

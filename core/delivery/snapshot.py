@@ -173,6 +173,7 @@ class Looker:
             timing=self._timing,
             pane=state,
             receipts=pane.receipts if pane else {},
+            looked_at=sight.survey.at if sight.survey else None,
             durable=durable,
             asking=sight.asking,
             tool_at=self.tool_at(record.uid),

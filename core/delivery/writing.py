@@ -19,20 +19,33 @@ from core.base.errors import CoreError, InvalidValue, NotRunning, Refused, TmuxM
 from core.base.failpoints import Failpoint, failpoint
 from core.base.files import write_private
 from core.base.paths import StatePaths
-from core.base.values import dataclass
+from core.base.values import dataclass, replace
 from core.delivery.evidence import Transcripts
 from core.delivery.recording import Recorder
 from core.delivery.snapshot import Looker, Sight
 from core.model import delivering
 from core.model.delivering import ECHO_UNREAD, ECHO_WITHIN, Attempt, Clear, Settle, Situation, Stash, submit_token
-from core.model.framing import SUBMIT, at_terminal, compose, file_of, framed, input_line, pointer_to, shows_text
+from core.model.framing import (
+    SUBMIT,
+    at_terminal,
+    compose,
+    file_of,
+    framed,
+    holds_one,
+    input_line,
+    pointer_to,
+    shows_text,
+    stands_beside,
+)
 from core.model.harness import Traits
 from core.model.message import InboxRow, MessageState
 from core.model.pane import Paste, Receipt, Written
-from core.model.reasons import Because, Reason, said
+from core.model.reasons import Because, Reason, Remedy, said
 from core.model.session import Phase, SessionRecord
+from core.model.texts import text
 from core.session.folder import clear_hold_file, has_hold_file
 from core.session.notes import line_emptied
+from core.session.sessions import activity_of
 from core.session.system import System
 from core.tmux.runner import Runner
 
@@ -48,8 +61,17 @@ class Echoes:
         self._runner = runner
         self._entered: dict[str, tuple[str, str]] = {}  #: by session: an attempt, and its line at the first Enter
 
-    def hold_up(self, situation: Situation, record: SessionRecord, number: int) -> bool:
-        """Return whether the Enter of that number has to wait a moment. Raises TmuxSilent.
+    def screen(self, situation: Situation, record: SessionRecord) -> str:
+        """Return what is shown, "" where nobody knows how the harness shows its input line. Raises TmuxSilent."""
+        if situation.traits.echo is None:
+            return ""
+        try:
+            return self._runner.screen(record.instance_id or "", _ROWS)
+        except NotRunning:
+            return ""  # what writes will be told
+
+    def hold_up(self, situation: Situation, record: SessionRecord, screen: str, number: int) -> bool:
+        """Return whether the Enter of that number has to wait a moment.
 
         The first until the text is shown. The second while it is shown no more, since a turn may have it, and while
         nothing has changed since the first, which is not read yet then. None for ever: the harness's records tell what
@@ -57,12 +79,8 @@ class Echoes:
         """
         row, echo, now = situation.row, situation.traits.echo, self._clock.now()
         since = row.pasted_at if number == 1 else row.submitted_at
-        if echo is None or since is None or now >= since + ECHO_WITHIN:
+        if echo is None or not screen or since is None or now >= since + ECHO_WITHIN:
             return False
-        try:
-            screen = self._runner.screen(record.instance_id or "", _ROWS)
-        except NotRunning:
-            return False  # what writes will be told
         line, shown = input_line(screen, echo), self.shows(situation, record, screen)
         if number == 1:
             if shown:
@@ -106,6 +124,7 @@ def line_limit(tty: str) -> int | None:
 
 
 LOOK = timedelta(seconds=5)  #: how long a change that nobody told of may go unseen
+_MOST_ATTEMPTS = 6  #: of a message that stands beside another one each time, those included that emptied the line
 _MAY_STAND = 5  #: messages whose text may stand in an input line that is emptied
 
 
@@ -253,12 +272,22 @@ class Writer:
                     line_emptied(self._system, record.uid)
         return self._system.clock.now() + timedelta(seconds=traits.settle)
 
-    def submit(self, situation: Situation, record: SessionRecord, sight: Sight, number: int) -> datetime:
-        """Write the Enter, unless it might answer a dialog."""
+    def submit(
+        self, situation: Situation, record: SessionRecord, sight: Sight, number: int, line: str = ""
+    ) -> datetime:
+        """Write the Enter, unless it might answer a dialog, or send more than the message.
+
+        `line`: what stands in the input line, as far as its harness knows it on the screen.
+        """
         row, now = situation.row, self._system.clock.now()
         if not self._no_dialog(record, sight):
             return now + delivering.TOOL_MARGIN
-        if self._echoes.hold_up(situation, record, number):
+        screen = self._echoes.screen(situation, record)
+        echo = situation.traits.echo
+        line = line or (input_line(screen, echo) if echo is not None else "")
+        if number == 1 and line and self._stands_beside(row, line):
+            return self._given_up(row, record)
+        if self._echoes.hold_up(situation, record, screen, number):
             return now + delivering.ECHO_POLL
         deadline = now + situation.timing.command
         try:
@@ -274,6 +303,37 @@ class Writer:
             self.over(row)
             return self._system.clock.now()
         return now + (LOOK if written is Written.CLOSED else delivering.TOOL_MARGIN)
+
+    def _stands_beside(self, row: InboxRow, line: str) -> bool:
+        """Return whether the row's text stands in the input line with another of ours: one Enter would send both."""
+        others = self._system.inbox.attempted(row.message.uid, frozenset(MessageState), _MAY_STAND)
+        return stands_beside(line, row.message, [each.message for each in others if each.message.id != row.message.id])
+
+    def holds_ours(self, row: InboxRow, traits: Traits, line: str) -> bool:
+        """Return whether it is a text of ours that stands in the input line, and that can be emptied.
+
+        Put aside it would come back. False after some attempts, which did not empty it.
+        """
+        if traits.clear is None or row.attempt >= _MOST_ATTEMPTS:
+            return False
+        lately = self._system.inbox.attempted(row.message.uid, frozenset(MessageState), _MAY_STAND)
+        return holds_one(line, [row.message, *(each.message for each in lately)])
+
+    def _given_up(self, row: InboxRow, record: SessionRecord) -> datetime:
+        """Take the attempt for lost: the input line is in doubt, so that it is emptied before the next one.
+
+        After some of these a person has to look.
+        """
+        now, activity = self._system.clock.now(), activity_of(self._system.activities, record)
+        because = Because(Reason.IN_DOUBT)
+        if activity is None or row.attempt >= _MOST_ATTEMPTS:
+            why = Because(Reason.NOT_SHOWN, {"why": because})
+            self._recorder.settle(row, Settle(MessageState.UNKNOWN, why, text(Remedy.LOOK_FIRST), note=True))
+            return now
+        with self._system.database.transaction(durable=False):
+            self._system.activities.put(replace(activity, composer_at=now))
+            self._system.inbox.advance(row, MessageState.PENDING, because)
+        return now
 
     def shows(self, situation: Situation, record: SessionRecord, screen: str) -> bool:
         """Return whether a screen shows the end of the row's text, as the input line of its harness would."""

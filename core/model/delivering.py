@@ -71,6 +71,7 @@ class Situation:
     timing: Timing
     pane: PaneState
     receipts: Mapping[Receipt, str] = field(default_factory=dict)
+    looked_at: datetime | None = None  #: when the pane's receipts were asked for
     durable: bool = False  #: the harness's records outlive the instance, and were read to their end
     asking: bool = False  #: a dialog may be open: an Enter would answer it
     tool_at: datetime | None = None  #: the latest tool call
@@ -318,9 +319,20 @@ def _prepared(s: Situation, why: Because, receipt: Receipt, now: datetime) -> St
         if s.left or (s.typed_at is not None and s.typed_at > row.updated_at):
             return _half_typed(s)
         return _attempt(s, now)
-    if row.attempt_deadline is not None and now <= row.attempt_deadline:
-        return Wait(row.attempt_deadline, why)
+    if (until := _may_still_run(s, now)) is not None:
+        return Wait(until, why)
     return _deliverable(s, now)
+
+
+def _may_still_run(s: Situation, now: datetime) -> datetime | None:
+    """Return when to look again, where the server may have acted since its receipts were asked for; else None.
+
+    What decides is the time of that look: a process may stand still between it and its decision.
+    """
+    deadline = s.row.attempt_deadline
+    if deadline is None or (s.looked_at or now) > deadline:
+        return None
+    return max(deadline, now)
 
 
 def _attempt(s: Situation, now: datetime) -> Attempt:
@@ -346,8 +358,8 @@ def _claimed(s: Situation, now: datetime) -> Step:
         return MarkPasted()
     if s.pane is PaneState.GONE:
         return _gone(s)
-    if s.row.attempt_deadline is not None and now <= s.row.attempt_deadline:
-        return Wait(s.row.attempt_deadline, Because(Reason.PASTE_PENDING))
+    if (until := _may_still_run(s, now)) is not None:
+        return Wait(until, Because(Reason.PASTE_PENDING))
     return BackToPending(Because(Reason.SILENT))
 
 

@@ -59,6 +59,25 @@ def shows_text(screen: str, text: str, echo: Echo) -> bool:
     return not end or end in _letters(line) or re.search(echo.folded, line) is not None
 
 
+def stands_beside(line: str, message: NewMessage, others: Sequence[NewMessage]) -> bool:
+    """Return whether an input line shows the message twice, or another of these with it, by their frames.
+
+    Wherever its rows end: a frame may stand on two of them. What the message itself says in its text does not count.
+    """
+    shown, own = _squeezed(line), _squeezed(framed(message))
+    return any(shown.count(_squeezed(head(each))) > own.count(_squeezed(head(each))) for each in (message, *others))
+
+
+def holds_one(line: str, messages: Sequence[NewMessage]) -> bool:
+    """Return whether an input line shows one of the messages, by their frames."""
+    shown = _squeezed(line)
+    return any(_squeezed(head(each)) in shown for each in messages)
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
 def input_line(screen: str, echo: Echo) -> str:
     """Return the screen from its input line on, the whole of it where that begins above."""
     return screen.rpartition(echo.mark)[2]

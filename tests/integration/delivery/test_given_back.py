@@ -93,10 +93,10 @@ def test_what_was_proven_too_late_is_known_to_whoever_looks(scribe: System, *, s
     assert after.state is (S.UNKNOWN if served else S.CONFIRMED)
 
 
-def block(system: System, row: InboxRow) -> InboxRow:
+def block(system: System, row: InboxRow, late: timedelta = timedelta()) -> InboxRow:
     """Let the turn-start hook block the message, and return its row as it stands then."""
     record = recorded(system, "scribe")
-    name = f"{int(system.clock.now().timestamp() * 1e9):019d}-1-UserPromptSubmit.blocked.json"
+    name = f"{int((system.clock.now() - late).timestamp() * 1e9):019d}-1-UserPromptSubmit.blocked.json"
     payload = {"hook_event_name": "UserPromptSubmit", "prompt": framed(row.message)}
     (system.paths.spool_of(record.instance_id or "") / name).write_text(json.dumps(payload))
     system.ingest(record.uid)
@@ -114,6 +114,14 @@ def test_what_our_own_hook_blocked_was_not_taken_whatever_was_known_of_it(scribe
 
     assert block(scribe, waits).state is S.PENDING
     assert block(scribe, sent_again).state is S.UNKNOWN
+
+
+def test_a_late_report_of_an_earlier_attempt_takes_back_no_later_one(scribe: System) -> None:
+    """Its text stands in the input line by now, and would go in beside itself."""
+    row = submitted(scribe, "tried again")
+
+    assert block(scribe, row, late=timedelta(seconds=5)).state is S.SUBMITTED
+    assert block(scribe, row).state is S.PENDING
 
 
 def in_doubt(system: System, text: str) -> InboxRow:

@@ -571,3 +571,16 @@ def test_every_situation_has_a_step_that_is_safe(s: Situation, now: datetime) ->
         assert s.durable or (s.row.state is S.CLAIMED and now > after(5))
     if isinstance(chosen, Wait) and chosen.until is not None:
         assert chosen.until >= now
+
+
+@pytest.mark.parametrize(
+    "given_row", [claimed(), row(S.QUEUED, because=Because(Reason.CLEARING), attempt_deadline=after(5))]
+)
+def test_a_look_before_the_deadline_shows_no_lost_attempt(given_row: InboxRow) -> None:
+    """The server may have written after it, however long ago the look is by the time of the decision."""
+    early, late = (situation(given_row, looked_at=after(seconds)) for seconds in (4.9, 5.1))
+
+    waits, chosen = step(early, after(60)), step(late, after(60))
+
+    assert isinstance(waits, Wait)
+    assert not isinstance(chosen, Wait)

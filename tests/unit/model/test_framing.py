@@ -26,6 +26,7 @@ from core.model.framing import (
     is_pasted,
     provable,
     shows_text,
+    stands_beside,
     takes,
 )
 from core.model.harness import Echo, IdPolicy, PasteStyle, Traits
@@ -604,3 +605,18 @@ def test_a_long_prompt_is_looked_through_for_no_message_that_it_cannot_hold() ->
 
     assert taken == []
     assert time.process_time() - began < 2
+
+
+def test_an_input_line_with_more_than_the_message_is_known() -> None:
+    """By the frames that only we write, wherever a row ends; not by what a message says in its own text."""
+    first, second = message("the heron"), replace(message("the owl"), id="m-other", marker="abcdef")
+    raw = replace(message(framed(first)), id="m-raw", marker="bcdefg", raw=True)
+    own = framed(first)
+
+    assert not stands_beside(own, first, [second])
+    assert not stands_beside("", first, [second])
+    assert stands_beside(own + own, first, [second])
+    assert stands_beside("\n  ".join([own[:9], own[9:] + own[:12], own[12:]]), first, [])
+    assert stands_beside(framed(second) + own, first, [second])
+    assert not stands_beside(framed(raw), raw, [first])
+    assert not stands_beside(framed(replace(first, text=f"see {own}")), first, [second])
