@@ -10,6 +10,7 @@ from core.doctor.running import Check
 from core.service.wiring import tmux_server
 from core.session.system import System
 
+_OF_UNITS = ("environment", "agents.environment")  #: beside the configuration: what the systemd units read
 _SECONDS = 15.0  #: for what asks this machine alone
 
 
@@ -25,13 +26,18 @@ def _all(system: System, config: Path | None, environ: Mapping[str, str], *, liv
     settings, paths = system.settings, system.paths
     server = tmux_server(settings, environ)
     enabled = [name for name, block in settings.channels.items() if block.enabled]
-    secrets = [paths.api_token, *(paths.chat_secrets(name) for name in settings.channels)]
+    file = locate(config, environ).path
+    secrets = [
+        paths.api_token,
+        *(paths.chat_secrets(name) for name in settings.channels),
+        *(file.parent / name for name in _OF_UNITS),
+    ]
     yield Check("python", _SECONDS, machine.python)
     yield Check("locale", _SECONDS, partial(machine.locale, environ))
     yield Check("descriptors", _SECONDS, machine.descriptors)
     yield Check("disk", _SECONDS, partial(machine.disk, paths.local))
     yield Check("configuration", _SECONDS, partial(state.configuration, config, environ))
-    yield Check("permissions", _SECONDS, partial(machine.permissions, locate(config, environ).path, paths, secrets))
+    yield Check("permissions", _SECONDS, partial(machine.permissions, file, paths, secrets))
     yield Check("tmux", _SECONDS, partial(terminal.version, server))
     yield Check("pasting", terminal.PASTE_SECONDS, partial(terminal.paste, server, system.clock))
     yield Check("tmux server", _SECONDS, partial(terminal.server, system))

@@ -138,7 +138,7 @@ def _secret_troubles(secrets: Collection[Path], uid: int) -> Iterator[_Trouble]:
     for path in secrets:
         found = _stat(path)
         if found is not None and (found.st_mode & 0o077 or found.st_uid != uid or not stat.S_ISREG(found.st_mode)):
-            told = f"{path}: others may read the tokens in it, so it is not used"
+            told = f"{path}: others may read the secrets in it (mode {stat.S_IMODE(found.st_mode):o})"
             yield told, f"`chmod 600 {path}`, and make new tokens if others may have read them"
 
 

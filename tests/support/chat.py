@@ -38,6 +38,7 @@ class Chat:
     calls: list[str] = field(default_factory=list)
     replies: bool = False  #: whether what people write here is read
     buttons: bool = True  #: whether presses arrive
+    echo: bool = False  #: whether posts come back as events
     shown: dict[str, tuple[Button, ...]] = field(default_factory=dict)  #: the buttons of a message, by its ts
     written: list[str] = field(default_factory=list)  #: the time stamps of what people wrote
     unwanted: set[OutboundKind] = field(default_factory=set)
@@ -139,8 +140,8 @@ class Chat:
         return None
 
     def echoes(self) -> bool:
-        """No post comes back as an event."""
-        return False
+        """Return whether posts come back as events, as the test says."""
+        return self.echo
 
     def send_probe(self, channel: str) -> Callable[[], None]:
         """Post nothing."""

@@ -99,6 +99,20 @@ def test_a_root_update_edits_the_root(worker: OutboundWorker, recorded: System, 
     assert chat.texts() == ["root-update 1"]
 
 
+@pytest.mark.parametrize(("echo", "told"), [(True, ["slack", "slack"]), (False, [])])
+def test_posts_that_come_back_as_events_are_told(
+    recorded: System, chat: Chat, clock: HandClock, echo: bool, told: list[str]
+) -> None:
+    """By them a connection is known that brings nothing. An edit is none, and of a chat without echoes none is told."""
+    chat.echo = echo
+    sent: list[str] = []
+    recorded.outbox.add([post(OutboundKind.ROOT), post(OutboundKind.ANSWER, 1), post(OutboundKind.ROOT_UPDATE, 2)])
+
+    drain(OutboundWorker(recorded, chat, sent=sent.append), clock)
+
+    assert sent == told
+
+
 def test_one_post_a_second_and_channel(worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock) -> None:
     """The second of two sessions in one channel waits; a third in another channel does not."""
     recorded.outbox.add(

@@ -259,16 +259,18 @@ def test_files_that_others_may_read_or_change(alone: Product) -> None:
     secrets = alone.paths.chat_secrets("slack")
     alone.paths.local.mkdir(parents=True)
     secrets.write_text("THE_LOOP_SLACK_BOT_TOKEN=xoxb-of-mine\n")
-    for path, mode in ((alone.config, 0o666), (alone.paths.local, 0o755), (secrets, 0o644)):
+    of_unit = alone.config.with_name("environment")
+    of_unit.write_text("THE_LOOP_SLACK_APP_TOKEN=xapp-of-mine\n")
+    for path, mode in ((alone.config, 0o666), (alone.paths.local, 0o755), (secrets, 0o644), (of_unit, 0o640)):
         path.chmod(mode)
 
     findings = found(alone, "permissions")
 
     assert {one.state for one in findings} == {State.FAILED}
     told = "\n".join(one.detail for one in findings)
-    assert all(str(path) in told for path in (alone.config, alone.paths.local, secrets))
+    assert all(str(path) in told for path in (alone.config, alone.paths.local, secrets, of_unit))
     assert all("`chmod " in one.remedy for one in findings)
-    assert "xoxb-of-mine" not in str(findings)
+    assert "-of-mine" not in str(findings)
 
 
 def test_a_damaged_database(alone: Product) -> None:
