@@ -177,12 +177,15 @@ class Remote:
         raise OutcomeUnknown(f"the connection to {self._place} broke: {broke}", "look whether it was done") from broke
 
     def follow(self, after: str | None, name: str | None) -> Iterator[Json]:
-        """Read the stream of events; where the connection breaks, go on from the last one that was read."""
+        """Read the stream of events; where it breaks, or the service restarts, go on from the last one that was read.
+
+        Raises ServiceUnreachable where nobody answered from the beginning on.
+        """
         import http.client
 
         from core.base.clock import SystemClock
 
-        position, clock = after, SystemClock()
+        position, clock, was_there = after, SystemClock(), False
         while True:
             headers = {"Authorization": f"Bearer {self._token}", "Accept": "text/event-stream"}
             if position:
@@ -194,16 +197,19 @@ class Remote:
                 response = connection.getresponse()
                 if response.status != 200:
                     _answer(response.status, response.read())
+                was_there = True
                 for ident, event in _events(response):
                     position = ident or position
                     if event is not None:
                         yield event
             except (ConnectionRefusedError, FileNotFoundError) as error:
-                raise ServiceUnreachable(self._place, error.strerror or error) from error
+                if not was_there:
+                    raise ServiceUnreachable(self._place, error.strerror or error) from error
             except (OSError, http.client.HTTPException):
-                clock.pause(_BACK_SECONDS)
+                pass  # a break, after which it goes on
             finally:
                 connection.close()
+            clock.pause(_BACK_SECONDS)
 
     def close(self) -> None:
         """Hold nothing: each call has closed its connection."""

@@ -84,7 +84,7 @@ export async function follow(does, state, signal) {
     try {
       const headers = { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": last } : {}) };
       let id = null;
-      for await (const line of lines("/api/v1/events", headers, signal)) {
+      for await (const line of lines("/api/v1/events?answers=true", headers, signal)) {
         state(true);
         if (line.startsWith("id: ")) id = line.slice(4);
         else if (line.startsWith("data: ") && id !== null) {
