@@ -31,14 +31,14 @@ from core.model.asking import Role
 from core.session.commands import exact_for
 from core.store.answered import AnswerBook
 
-_READING, _ACTING = 16, 64  #: calls at work at once; others wait for their turn
+_READING, _ACTING, _WAITING = 16, 32, 64  #: calls at work at once; others of the kind wait for their turn
 _STREAM = "text/event-stream"
 
 _T = TypeVar("_T")
 
 
 class _Threads:
-    """The threads in which calls work; those that only look have their own, so that no waiting call delays them."""
+    """The threads in which calls of one kind work: those that wait for a turn's word or people delay no stop."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -61,7 +61,7 @@ class _Api:
     def __init__(self, facts: Facts, answered: Answered, stopping: threading.Event) -> None:
         self._facts = facts
         self._answered = answered
-        self._reading, self._acting = _Threads(_READING), _Threads(_ACTING)
+        self._reading, self._acting, self._waiting = _Threads(_READING), _Threads(_ACTING), _Threads(_WAITING)
         self._stopping = stopping
         self._feed: Feed | None = None
         system = facts.system
@@ -100,7 +100,7 @@ class _Api:
         work = partial(self._done, asked, operation, given)
         if key is not None:
             work = partial(self._keys.once, asked.principal.actor, key, digest_of(request.url.path, body), work)
-        return await self._acting.run(work)
+        return await (self._waiting if operation.waits else self._acting).run(work)
 
     def _asked(self, request: Request) -> Asked:
         facts = self._facts

@@ -50,3 +50,8 @@ def test_every_answer_has_its_schema() -> None:
     described = yaml.safe_load(openapi.text())
 
     assert {one.answers for one in operations_of()} <= set(described["components"]["schemas"])
+
+
+def test_what_waits_for_a_turn_or_for_people_is_marked() -> None:
+    """It works in threads of its own, so it delays neither a look nor a stop."""
+    assert {one.path for one in operations_of() if one.waits} == {"/standing-sessions/say", "/ask"}
