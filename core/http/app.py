@@ -12,10 +12,12 @@
 
 from __future__ import annotations
 
+import resource
 import threading
 from asyncio import BaseTransport, TimerHandle
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -180,6 +182,12 @@ SECONDS = 20.0  #: for a whole request and its answer. A chat gets an answer wit
 BURST_SECONDS = 5.0  #: in which nobody has to have shown who they are: many may come at once to a busy machine
 
 
+@cache
+def _most_at_once() -> int:
+    """Return how many strangers a burst may have: few of the descriptors that the process may open."""
+    return min(CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 16)
+
+
 class BoundedProtocol(H11Protocol):
     """One connection. Without a good token it ends after SECONDS, counted from its opening or its latest answer.
 
@@ -200,7 +208,7 @@ class BoundedProtocol(H11Protocol):
         others = [other for other in self.connections if isinstance(other, BoundedProtocol)]
         strangers = [other for other in others if not other.is_trusted]
         oldest = min(strangers, key=lambda other: other._since)
-        if len(strangers) > STRANGERS and oldest.age >= BURST_SECONDS:
+        if len(strangers) > STRANGERS and (oldest.age >= BURST_SECONDS or len(strangers) > _most_at_once()):
             oldest.leave()
         elif len(others) > CONNECTIONS:
             self.leave()

@@ -243,7 +243,7 @@ def test_without_a_port_there_is_only_the_socket(alone: Product) -> None:
     assert (row["running"], row["detail"]) == (True, str(alone.paths.http_socket))
     assert over_socket(alone, "/health").endswith("200")
     assert over_socket(alone, "/api/v1/status", token).endswith("200")
-    assert over_socket(alone, "/api/v1/status", token, "Host: 127.0.0.1").endswith("403")
+    assert over_socket(alone, "/api/v1/status", token, "Host: evil.example").endswith("403")
     assert _listening(service.pid) == []
 
 

@@ -77,8 +77,15 @@ def bound() -> Iterator[System]:
         assert start_standing(system, "scribe", ACTOR).ok
         uid, _ = record_of(system)
         system.bindings.bind(Binding("slack", "T1", "C1", "1700.000001", uid, "scribe", system.clock.now()))
+        wait_until(lambda: _turn_is_over(system, uid), "the first turn is over, and no report of it comes later")
         yield system
         system.close()
+
+
+def _turn_is_over(system: System, uid: str) -> bool:
+    system.ingest(uid)
+    activity = system.activities.get(uid)
+    return activity is not None and activity.turn_ended_at is not None
 
 
 @pytest.fixture(scope="module")
