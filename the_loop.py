@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # at run time, `__getattr__` imports them
     from core.sdk.transport import OutcomeUnknown, ServiceUnreachable
     from core.sdk.types import (
         Answer,
+        Conversation,
         Event,
         History,
         Logs,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:  # at run time, `__getattr__` imports them
 __all__ = [
     "Answer",
     "AsyncTheLoop",
+    "Conversation",
     "CoreError",
     "Event",
     "History",

@@ -9,6 +9,7 @@ from typing import Self
 from core.sdk import loop as sync
 from core.sdk.types import (
     Answer,
+    Conversation,
     Event,
     History,
     Logs,
@@ -135,6 +136,10 @@ class Standing:
     async def logs(self, name: str, lines: int = 50) -> Logs:
         """Return what the session's terminal showed last. Raises UnknownSession, NotRunning, TmuxSilent."""
         return await asyncio.to_thread(self._sync.logs, name, lines)
+
+    async def conversation(self, name: str, last: int = 50) -> Conversation:
+        """Return the latest messages to the session, and what its thread shows. Raises UnknownSession."""
+        return await asyncio.to_thread(self._sync.conversation, name, last)
 
 
 class LoopsOf:

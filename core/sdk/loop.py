@@ -12,6 +12,7 @@ from typing import Any, Self
 from core.sdk.transport import Transport
 from core.sdk.types import (
     Answer,
+    Conversation,
     Event,
     History,
     Logs,
@@ -146,6 +147,11 @@ class Standing:
     def logs(self, name: str, lines: int = 50) -> Logs:
         """Return what the session's terminal showed last. Raises UnknownSession, NotRunning, TmuxSilent."""
         return decode(Logs, self._transport.call("GET", f"{_SESSIONS}/logs", {"name": name, "lines": lines}))
+
+    def conversation(self, name: str, last: int = 50) -> Conversation:
+        """Return the latest messages to the session, and what its thread shows. Raises UnknownSession."""
+        given = {"name": name, "last": last}
+        return decode(Conversation, self._transport.call("GET", f"{_SESSIONS}/conversation", given))
 
     def _act(self, verb: str, given: Mapping[str, Any]) -> Answer:
         return decode(Answer, self._transport.call("POST", f"{_SESSIONS}/{verb}", given))

@@ -128,6 +128,31 @@ class History:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A message to a session (`to`), or a post in its thread."""
+
+    id: str
+    at: datetime
+    to: bool
+    kind: str
+    who: str
+    actor: str
+    text: str
+    state: str
+    reason: str
+    detail: str
+    file: str | None = None
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """The latest messages to a session, and the posts of its thread, oldest first."""
+
+    name: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
 class Message:
     """A message that was cancelled or confirmed."""
 
