@@ -29,6 +29,7 @@ def _all(system: System, config: Path | None, environ: Mapping[str, str], *, liv
     file = locate(config, environ).path
     secrets = [
         paths.api_token,
+        paths.page_logins,
         *(paths.chat_secrets(name) for name in settings.channels),
         *(file.parent / name for name in _OF_UNITS),
     ]

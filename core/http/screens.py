@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
 
@@ -58,7 +58,7 @@ class Screens:
         if self._watchers >= MOST_WATCHERS:
             raise TooManyWatchers
 
-    async def lines(self, name: str) -> AsyncIterator[bytes]:
+    async def lines(self, name: str) -> AsyncGenerator[bytes, None]:
         """Yield a line of JSON for each new look at the session, and an empty line as a sign of life."""
         watched = self._watched.setdefault(name, _Watched())
         self._watchers += 1
@@ -72,11 +72,11 @@ class Screens:
                     seen = watched.number
                     yield watched.told
                     continue
+                if watched.task.done():
+                    watched.task.result()  # raises what ended it
                 with suppress(TimeoutError):
                     await asyncio.wait_for(watched.changed.wait(), _HEARTBEAT_SECONDS)
                     continue
-                if watched.task.done():
-                    watched.task.result()  # raises what ended it
                 yield b"\n"
         finally:
             self._watchers -= 1
@@ -94,14 +94,17 @@ class Screens:
         """Look for as long as somebody watches, and while the service is not ending."""
         clock, pause = self._system.clock, _LEAST_SECONDS
         self._limiter = self._limiter or anyio.CapacityLimiter(4)
-        while not self._stopping.is_set():
-            told, took = await anyio.to_thread.run_sync(_timed, self._system, clock, name, limiter=self._limiter)
-            fresh = watched.tell(told)
-            pause = _LEAST_SECONDS if fresh else min(_MOST_SECONDS, pause * _GROWTH)
-            watched.hurry.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(watched.hurry.wait(), max(pause, _SHARE * took))
-                pause = _LEAST_SECONDS
+        try:
+            while not self._stopping.is_set():
+                told, took = await anyio.to_thread.run_sync(_timed, self._system, clock, name, limiter=self._limiter)
+                fresh = watched.tell(told)
+                pause = _LEAST_SECONDS if fresh else min(_MOST_SECONDS, pause * _GROWTH)
+                watched.hurry.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(watched.hurry.wait(), max(pause, _SHARE * took))
+                    pause = _LEAST_SECONDS
+        finally:
+            watched.changed.set()  # whoever waits sees that nothing comes any more
 
 
 class _Watched:

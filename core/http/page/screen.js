@@ -11,7 +11,7 @@ const LIGHT = {
   white: "#6d7077", brightBlack: "#6d7077", brightRed: "#c9342b", brightGreen: "#2f8a48", brightYellow: "#9a6f00",
   brightBlue: "#3869d8", brightMagenta: "#9d4fb0", brightCyan: "#17818f", brightWhite: "#44474d",
 };
-const SMALLEST = 6, LARGEST = 14, LEGIBLE = 9; // pixels
+const SMALLEST = 6, LARGEST = 14, LEGIBLE = 9; // pixels; what is chosen by hand may be as small as the first
 
 let loading = null;
 
@@ -185,7 +185,7 @@ export class Screen {
     if (this.term) this.term.options.theme = this.dark.matches ? DARK : LIGHT;
   }
 
-  // The font is as large as lets all columns be seen, within bounds: on a phone one scrolls sideways instead.
+  // The font is as large as lets all columns be seen, within bounds: of a wide terminal one scrolls to the rest.
   fit() {
     if (!this.term) return;
     const cell = this.term.options.fontSize && this.box.querySelector(".xterm-screen");
@@ -193,7 +193,7 @@ export class Screen {
     const width = this.box.clientWidth - 36;
     const each = cell.clientWidth / this.term.cols / this.term.options.fontSize;
     const size = Math.floor((width / this.term.cols / each) * 2) / 2;
-    const bound = this.chosen ?? Math.max(width < 500 ? LEGIBLE : SMALLEST, Math.min(LARGEST, size));
+    const bound = this.chosen ?? Math.max(LEGIBLE, Math.min(LARGEST, size));
     if (this.term.options.fontSize !== bound) this.term.options.fontSize = bound;
   }
 
