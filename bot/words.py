@@ -29,6 +29,8 @@ from core.base.text import in_lines
 
 _DEEPEST_BLOCK = 8  #: levels of a list
 _APART = ("rich_text_preformatted", "rich_text_list", "rich_text_quote")
+_SECTIONS = ("rich_text_section", "rich_text_quote")
+_BACKTICKS = re.compile("`+")
 _TITLED = ("image", "video")
 _NAMELESS = "image without a name"
 #: Elements of rich text whose words are elsewhere, and that the wire form leaves out or names by an id alone.
@@ -132,11 +134,21 @@ def _table(block: Document, names: Names) -> str:
     rows = block.get("rows")
     lines = []
     for row in rows if isinstance(rows, list) else []:
-        cells = mappings_of({"cells": row}, "cells")
-        shown = (_block(cell, names) or text_of(cell, "text") if cell.get("elements") else text_of(cell, "text")
-                 for cell in cells)  # fmt: skip
-        lines.append(f"| {' | '.join(' '.join(cell.replace('|', chr(92) + '|').split()) for cell in shown)} |")
+        shown = (_cell(cell, names).replace("|", "\\|") for cell in mappings_of({"cells": row}, "cells"))
+        lines.append(
+            f"| {' | '.join(' '.join(map(str.strip, in_lines(cell).strip().split(chr(10)))) for cell in shown)} |"
+        )
     return "\n".join(lines)
+
+
+def _cell(cell: Document, names: Names) -> str:
+    """Return what a cell of a table says; one of a kind that is not known has a value, or is named."""
+    said = _block(cell, names) if cell.get("elements") else ""
+    said = said or text_of(cell, "text")
+    if said or text_of(cell, "type") in ("raw_text", "rich_text"):
+        return said
+    value = cell.get("value")
+    return str(value) if isinstance(value, str | int | float) else _unknown(text_of(cell, "type"))
 
 
 def _unknown(kind: str) -> str:
@@ -153,11 +165,13 @@ def _a(what: str) -> str:
 def _section(section: Document, names: Names) -> str:
     kind = text_of(section, "type")
     if kind == "rich_text_preformatted":
-        shown = f"```\n{straightened(_inner(section, names, code=True))}\n```\n"
+        code = straightened(_inner(section, names, code=True))
+        fence = _fence(code, 3)
+        shown = f"{fence}\n{code}\n{fence}\n"
     elif kind == "rich_text_list":
         shown = _list(section, names)
     else:
-        shown = _inner(section, names)
+        shown = _inner(section, names) or ("" if kind in _SECTIONS else _unknown(kind))
     if kind == "rich_text_quote" or number_of(section, "border"):
         return "".join(f"> {line}\n" for line in in_lines(shown).removesuffix("\n").split("\n"))
     return shown
@@ -188,9 +202,13 @@ def _inner(section: Document, names: Names, *, code: bool = False) -> str:
 def _span(code: str) -> str:
     if not code:
         return ""
-    ticks = "``" if "`" in code else "`"
-    pad = " " if "`" in code else ""
+    ticks, pad = _fence(code, 1), " " if "`" in code else ""
     return f"{ticks}{pad}{straightened(code)}{pad}{ticks}"
+
+
+def _fence(code: str, least: int) -> str:
+    """Return so many backticks as do not stand in the code."""
+    return "`" * max(least, *(len(run) + 1 for run in _BACKTICKS.findall(code)), 1)
 
 
 def _element(element: Document, names: Names, *, code: bool) -> str:
@@ -367,7 +385,10 @@ def mentioned(message: Document) -> frozenset[str]:
     quotes = tuple(all_quotes(message))
     for part in (message, *_own(message), *quotes):
         blocks = (*mappings_of(part, "blocks"), *blocks_of_quote(part))
-        found |= named_in(text_of(part, "text"))
+        fields = mappings_of(part, "fields") if part is not message else ()
+        said = [text_of(part, key) for key in ("text", "pretext", "title", "fallback")]
+        said += [text_of(field, key) for field in fields for key in ("title", "value")]
+        found = found.union(*map(named_in, said))
         found |= {text for block in blocks for text in _named_in_block(block)}
         for element in elements_of(blocks):
             found.update(text_of(element, key) for key in _IDS if key in element)

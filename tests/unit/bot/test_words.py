@@ -420,3 +420,49 @@ def test_no_document_breaks_it(message: dict[str, Any]) -> None:
     assert isinstance(quoted(message), str)
     assert isinstance(payloads.files(message), tuple)
     assert isinstance(mentioned(message), frozenset)
+
+
+def _rich(*sections: dict[str, Any]) -> dict[str, Any]:
+    return {"text": "", "blocks": [{"type": "rich_text", "elements": list(sections)}]}
+
+
+def _code(text: str, kind: str = "rich_text_section") -> dict[str, Any]:
+    return {"type": kind, "elements": [{"type": "text", "text": text, "style": {"code": True}}]}
+
+
+def test_code_with_backticks_ends_where_it_ends() -> None:
+    """Its fence is longer than any that stands in it."""
+    assert plain(_rich(_code("a `` b"))) == "``` a `` b ```"
+    assert plain(_rich(_code("x\n```\ny", "rich_text_preformatted"))) == "````\nx\n```\ny\n````"
+
+
+def test_a_cell_of_an_unknown_kind_is_shown_or_named() -> None:
+    """A number has a value; what has no words is named. Blanks within code stay."""
+    row = [
+        {"type": "raw_number", "value": 5},
+        {"type": "chart"},
+        {"type": "rich_text", "elements": [_code("c  d")]},
+        {"type": "raw_text", "text": "two\n lines"},
+        {"type": "raw_text", "text": ""},
+    ]
+
+    shown = plain({"text": "", "blocks": [{"type": "table", "rows": [row]}]})
+
+    assert shown == "| 5 | (a chart, which cannot be shown as text) | `c  d` | two lines |  |"
+
+
+def test_a_section_of_an_unknown_kind_is_named() -> None:
+    """Beside others that are known, of which the wire form does not say enough."""
+    quote = {"type": "rich_text_quote", "elements": [{"type": "text", "text": "x"}]}
+
+    assert plain(_rich(quote, {"type": "rich_text_diagram", "source": "a"})) == (
+        "> x\n(a rich text diagram, which cannot be shown as text)"
+    )
+
+
+def test_whoever_a_quote_names_anywhere_is_looked_up() -> None:
+    """In its title, its fields and what stands above it, too."""
+    field = {"title": "<@U4>", "value": "<@U5>"}
+    quote = {"is_share": True, "text": "<@U1>", "pretext": "<@U2>", "title": "<@U3>", "fields": [field]}
+
+    assert mentioned({"attachments": [quote]}) == {"U1", "U2", "U3", "U4", "U5"}
