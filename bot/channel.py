@@ -11,7 +11,7 @@ from typing import Any
 from bot import manifest, markdown
 from bot.app import Buttons, Self, Sessions, build_app
 from bot.backfill import Sweeper, SweepPace
-from bot.checks import Check, send_probe
+from bot.checks import Check
 from bot.clients import Tokens, async_web_client
 from bot.connection import Connection, Pace, Poller, Reader, Reading, Standing
 from bot.directory import Directory, Naming
@@ -220,7 +220,7 @@ class SlackChannel:
 
     def send_probe(self, channel: str) -> Callable[[], None]:
         """Post a message that asks nobody anything, and return what removes it. Both raise ChannelError."""
-        return send_probe(self._settings, self._tokens, channel)
+        return self._messenger.send_probe(channel)
 
     def manifest(self, url: str = "") -> str:
         """Return the app manifest as YAML, for the configured way of reading. Raises InvalidValue for a bad URL."""

@@ -18,7 +18,6 @@ from core.model.health import Finding, State
 
 _SKEW_WARNED = 30.0  #: seconds; Slack's header names whole ones, and an answer takes a moment
 _SKEW_REFUSED = 240.0  #: signed requests of five minutes ago are refused, and late replies ask for confirmation
-_PROBE = "the-loop tests whether messages come back. This one is removed at once."
 
 
 class Check:
@@ -196,15 +195,3 @@ def _skew(date: str | None, now: datetime) -> Iterator[Finding]:
     told = f"this machine's clock is {abs(seconds):.0f} s {'ahead of' if seconds > 0 else 'behind'} Slack's"
     remedy = "synchronize it: `timedatectl set-ntp true`, or ask whoever runs the machine"
     yield Finding("clock", State.FAILED if abs(seconds) > _SKEW_REFUSED else State.WARNING, told, remedy)
-
-
-def send_probe(settings: SlackSettings, tokens: Tokens, channel: str) -> Callable[[], None]:
-    """Post a message into the channel, and return what removes it. Both raise ChannelError."""
-    client = web_client(settings, tokens.bot())
-    answer = _ask("chat.postMessage", channel, lambda: client.chat_postMessage(channel=channel, text=_PROBE))
-    place, ts = payloads.posted(answer.data if isinstance(answer.data, dict) else {})
-
-    def remove() -> None:
-        _ask("chat.delete", channel, lambda: client.chat_delete(channel=place or channel, ts=ts))
-
-    return remove

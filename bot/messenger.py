@@ -84,6 +84,7 @@ _LOG = logging.getLogger(__name__)
 
 TEXT_MAX = 38_000  #: chat.postMessage cuts silently above 40,000
 UPDATE_MAX = 3_800  #: chat.update refuses above some 4,000
+_PROBE = "the-loop tests whether messages come back. This one is removed at once."
 _PAGE = 200
 _MOST_BYTES = 1 << 26  #: of a file; what an agent may attach is smaller
 _MARKDOWN = frozenset(
@@ -238,6 +239,18 @@ class Messenger:
                     raise ChannelError("Slack, auth.test: the token belongs to no bot", transient=False)
                 self._identity = found
             return self._identity
+
+    def send_probe(self, channel: str) -> Callable[[], None]:
+        """Post a message that holds no text of anybody's, and return what removes it. Both raise ChannelError."""
+        client = self._client()
+        posted = self._posted(
+            "chat.postMessage", channel, lambda: client.chat_postMessage(channel=channel, text=_PROBE)
+        )
+
+        def remove() -> None:
+            answer("chat.delete", posted.channel, lambda: client.chat_delete(channel=posted.channel, ts=posted.ts))
+
+        return remove
 
     def _posted(self, method: str, channel: str, call: Callable[[], SlackResponse]) -> Posted:
         own = self.identity()
