@@ -26,6 +26,7 @@ help:
 	@echo 'make lint | format | types | imports | unit | integration | e2e | picture | lock | clean'
 
 run: setup tmux
+	@echo 'Starting the demonstration …'
 	$(BIN)/the-loop demo
 
 # The systemd units run ~/.local/bin/the-loop, and most shells look there.
@@ -41,9 +42,11 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'the-loop needs Python 3.11 or newer; $(PYTHON) is older. Type: make PYTHON=python3.11' >&2; exit 1; }
 	@PYTHON=$(PYTHON) sh scripts/provide.sh venv
+	@echo 'Making a Python environment in $(VENV) …'
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: requirements/run.txt requirements/build.txt pyproject.toml | $(BIN)/python
+	@echo 'Installing what the-loop needs into $(VENV); this happens once and takes up to a minute …'
 	$(PIP) --require-hashes -r requirements/build.txt -r requirements/run.txt
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 _NOT_THERE = frozenset({"dead", "absent", "foreign"})
 _REASON = 60  #: characters of a mark's reason that a table shows
-_COLUMNS = ("name", "status", "live", "activity", "queued", "loops", "harness", "outcome", "detail")
+_COLUMNS = ("name", "status", "live", "activity", "queued", "loops", "harness", "cost", "outcome", "detail")
 
 
 _RUNNING = {True: "running", False: "not running", None: "unknown"}  #: None: it could not be asked
@@ -180,6 +180,10 @@ def exit_code(error: CoreError) -> int:
 
 def _cell(row: Mapping[str, Any], column: str) -> str:
     value = row.get(column)
+    if column == "cost":
+        from core.model.working import cost_of
+
+        return cost_of(row["working"]) if row.get("working") else ""
     if column == "status" and row.get("phase") == "deleting":
         return "deleting"
     if column == "status" and value == "running" and row.get("live") in _NOT_THERE:
@@ -206,11 +210,12 @@ def _held(hold: Mapping[str, Any], status: Any) -> str:
 
 
 def print_row(row: Mapping[str, Any]) -> None:
-    """Print one row whole, a key a line, in words."""
-    told = _with_work(row)
+    """Print one row, a key a line, in words; what is empty or not known is left out."""
+    words = {key: _in_one_line(_words(value)) for key, value in _with_work(row).items()}
+    told = {key: value for key, value in words.items() if value}
     width = max(len(key) for key in told)
     for key, value in told.items():
-        print_line(f"{key.ljust(width)}  {_in_one_line(_words(value))}".rstrip())
+        print_line(f"{key.ljust(width)}  {value}")
 
 
 def _with_work(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -320,9 +325,11 @@ def print_logs(logs: Mapping[str, Any]) -> None:
     """
     ended = logs["ended"]
     if ended is not None:
+        from core.model.restarting import explained
+
         how = ended["exit"] or {}
-        words = [f"{key} {how[key]}" for key in ("status", "signal") if how.get(key) is not None]
-        print_line(f"--- ended {ended['at'] or 'not long ago'} ({', '.join(words) or 'how is not known'})")
+        words = explained(how.get("status"), how.get("signal"))
+        print_line(f"--- ended {ended['at'] or 'not long ago'} ({words})")
         _print_marked(ended["output"])
     if logs["screen"] is not None:
         print_line("--- now")

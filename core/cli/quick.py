@@ -122,7 +122,7 @@ def show_list(system: System, *, as_json: bool) -> int:
     from core.lifecycle.look import list_standing
     from core.session.commands import exact_for
 
-    rows = [row.to_json() for row in list_standing(system, working=as_json)]
+    rows = [row.to_json() for row in list_standing(system)]
     if as_json:
         print_json(rows)
     else:

@@ -4,12 +4,14 @@ It also brings a session's announcement up to date, makes a new one where there 
 session from a thread in a channel that the configuration no longer names.
 """
 
+import socket
 from datetime import UTC, datetime
 
 from core.base.clock import Clock, Deadline
 from core.base.errors import BeingDeleted, CoreError, InvalidValue, Refused, StoreBroken
 from core.base.failpoints import Failpoint, failpoint
 from core.base.paths import StatePaths
+from core.base.paths import home as home_folder
 from core.base.values import replace
 from core.config.chats import installed_kinds
 from core.config.settings import Settings
@@ -27,11 +29,12 @@ from core.model.posts import (
     down_text,
     moved_text,
     root_text,
+    what_text,
 )
 from core.model.rows import Answer
 from core.model.session import Binding, Definition, Outcome, Phase, SessionRecord, Status
 from core.process.presence import running_service
-from core.session.sessions import Known, belongs_elsewhere, definition_of, home_of, resolve_record
+from core.session.sessions import Known, activity_of, belongs_elsewhere, definition_of, home_of, resolve_record
 from core.session.system import System
 from core.store.eventlog import EventLog
 from core.store.outbox import Outbox
@@ -82,12 +85,19 @@ _EVER = datetime.max.replace(tzinfo=UTC)
 
 
 def announce_start(
-    system: System, record: SessionRecord, definition: Definition, how: str, *, moving: bool = False
+    system: System,
+    record: SessionRecord,
+    definition: Definition,
+    how: str,
+    why: str = "",
+    more: str = "",
+    *,
+    moving: bool = False,
 ) -> None:
     """Commit the root, or a reply and the root's update; once an instance, however often it is asked.
 
-    `how` is "with a new conversation (why)" or "resumed, …". `moving`: a thread in another channel than the configured
-    one is left for a new one.
+    `how` is "with a new conversation" or "resumed, …"; `why`, by whom, stands in the reply alone; `more`: remarks.
+    `moving`: a thread in another channel than the configured one is left for a new one.
 
     A session without a thread of its own, or a broken database, costs nobody the session: the latter is told as
     `standing.announce_failed`.
@@ -98,7 +108,7 @@ def announce_start(
         with failpoint(Failpoint.START_ANNOUNCE), system.database.transaction(durable=True):
             if moving:
                 part_from_moved(system, record, definition)
-            system.outbox.add(_posts(system, record, definition, how))
+            system.outbox.add(_posts(system, record, definition, (how, why, more)))
     except StoreBroken as error:
         _say_failed(system.events, record, error)
         return
@@ -141,16 +151,34 @@ def lacks_thread(settings: Settings, definition: Definition) -> str:
     return f"it has no thread, because channels.{kind} is disabled: enable it, then `the-loop restart`"
 
 
-def _posts(system: System, record: SessionRecord, definition: Definition, how: str) -> list[NewPost]:
+def _posts(system: System, record: SessionRecord, definition: Definition, told: tuple[str, str, str]) -> list[NewPost]:
+    how, why, more = told
     blind = blind_program(system.settings, system.harnesses, record)
-    root, buttons = root_text(record.name, definition.description, how, blind), screen_buttons(record, blind)
+    what, remarks = _what(system, record), f"; {more}" if more else ""
+    root = root_text(record.name, what, definition.description, f"{how}{remarks}", blind)
+    buttons = screen_buttons(record, blind)
     if system.bindings.of_session(record.uid) is None and not root_waits(system.outbox, record, definition):
         first = _post(record, OutboundKind.ROOT, "up", root, home_of(system.settings, definition))
         return [replace(first, channel_kind=definition.chat_kind, buttons=buttons)]
     return [
-        _post(record, OutboundKind.BOOT, "up", boot_text(record.name, how)),
+        _post(
+            record,
+            OutboundKind.BOOT,
+            "up",
+            boot_text(record.name, f"{how} ({why}){remarks}" if why else f"{how}{remarks}"),
+        ),
         replace(_post(record, OutboundKind.ROOT_UPDATE, "root", root), buttons=buttons),
     ]
+
+
+def _what(system: System, record: SessionRecord) -> str:
+    """Return what the session is, in a line. The version is that which its program has told, where it has."""
+    resolved, activity = resolve_record(record, system.settings), activity_of(system.activities, record)
+    program = system.harnesses.get(resolved.harness).traits.title or resolved.harness
+    folder, home = str(resolved.cwd), str(home_folder(system.environ))
+    if folder == home or folder.startswith(f"{home}/"):
+        folder = f"~{folder.removeprefix(home)}"
+    return what_text(record.name, program, activity.version if activity else "", folder, socket.gethostname())
 
 
 def blind_program(settings: Settings, harnesses: Harnesses, record: SessionRecord) -> str:
@@ -271,7 +299,7 @@ def _present(system: System, record: SessionRecord) -> tuple[str, tuple[Button, 
     since = f"since {record.started_at:%Y-%m-%d %H:%M} UTC" if record.started_at else "still"
     blind = blind_program(system.settings, system.harnesses, record)
     how = f"{since}, paused by {record.hold.by}" if record.hold else since
-    return root_text(record.name, about, how, blind), screen_buttons(record, blind)
+    return root_text(record.name, _what(system, record), about, how, blind), screen_buttons(record, blind)
 
 
 def _renewed_post(record: SessionRecord, kind: OutboundKind, text: str, home: str, now: datetime) -> NewPost:

@@ -503,9 +503,10 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     activity = activity_of(system.activities, record)
     untried = activity.untried_note if activity else ""
     unfinished = unfinished_text(opened.unfinished)
-    how = f"{how}{f': {instead}' if instead else ''} ({opened.order.why})"
-    how = "; ".join(text for text in (how, unfinished, untried) if text)
-    announce_start(system, record, opened.known.definition, how, moving=opened.order.after is None)
+    how = f"{how}{f': {instead}' if instead else ''}"
+    more = "; ".join(text for text in (unfinished, untried) if text)
+    moving = opened.order.after is None
+    announce_start(system, record, opened.known.definition, how, opened.order.why, more, moving=moving)
     if seen is Seen.READY:
         with failpoint(Failpoint.START_READY):
             mark_lives(system, record)

@@ -48,6 +48,7 @@ class Traits:
     """What delivery and the gate must know of a harness."""
 
     id_policy: IdPolicy
+    title: str = ""  #: what people call the program; "": by the harness's name
     paste: PasteStyle = PasteStyle.BRACKETED
     settle: float = 0.3  #: least seconds between the paste and its CR
     echo: Echo | None = None  #: its input line shows a paste once it was read: the CR waits for that; None: not looked

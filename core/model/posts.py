@@ -103,10 +103,15 @@ def progress_text(row: ProgressRow) -> str:
     return "\n".join([head, *row.lines])
 
 
-def root_text(name: str, description: str, how: str, blind: str = "") -> str:
-    """Return the announcement, whose message becomes the session's thread. `how`: how it came up.
+def what_text(name: str, program: str, version: str, folder: str, host: str) -> str:
+    """Return what a session is, in a line: its name, its program, its folder, its machine."""
+    return " · ".join((f"`{name}`", f"{program} {version}".rstrip(), f"`{folder}`", host))
 
-    `blind`: the program that it runs, where that reports nothing.
+
+def root_text(name: str, what: str, description: str, how: str, blind: str = "") -> str:
+    """Return the announcement, whose message becomes the session's thread.
+
+    `what`: its `what_text`; `how`: how it came up; `blind`: the program that it runs, where that reports nothing.
     """
     about = f"\n{description.strip()}" if description.strip() else ""
     blindly = (
@@ -116,8 +121,8 @@ def root_text(name: str, description: str, how: str, blind: str = "") -> str:
         else ""
     )
     return (
-        f"standing session `{name}` is up — {how}{about}\n"
-        f"Reply in this thread, and the agent gets your reply. (`{standing_ref(name)}`){blindly}"
+        f"{what}{about}\n"
+        f"It is up, {how}. Reply in this thread, and the agent gets your reply. (`{standing_ref(name)}`){blindly}"
     )
 
 

@@ -4,6 +4,7 @@ What counts as a crash, how long to wait, when to give up, and what keeps an idl
 still know after it was killed: ends told, restarts due, idleness announced.
 """
 
+import signal
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import Enum
@@ -97,6 +98,38 @@ def exit_text(end: LastExit | None) -> str:
     if end is None or (end.status is None and end.signal is None):
         return "it is not known how"
     return f"exit {end.status}" if end.signal is None else f"signal {end.signal}"
+
+
+_STATUSES = {
+    0: "it ended by itself, without an error",
+    1: "the program ended with an error; its last output may say which",
+    2: "the program did not accept its arguments",
+    126: "the program may not be executed",
+    127: "the program, or one that it needs, was not found",
+}
+
+
+def explained(status: int | None, number: int | None) -> str:
+    """Return how a program ended, with what the number means. A shell reports signal N as status 128+N (POSIX)."""
+    if number is None and status is not None and 128 < status <= 128 + 64:
+        name = _signal(status - 128)
+        return f"status {status}: it was ended by {name}" if name else f"status {status}"
+    if number is not None:
+        name = _signal(number)
+        return f"signal {number}: it was ended by {name}" if name else f"signal {number}"
+    if status is None:
+        return "it is not known how"
+    return f"status {status}: {_STATUSES[status]}" if status in _STATUSES else f"status {status}"
+
+
+def _signal(number: int) -> str:
+    """Return a signal's name and what often sends it; "" for a number that is none here."""
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        return ""
+    often = {"SIGKILL": "such as when memory runs out", "SIGTERM": "a request to end", "SIGHUP": "its terminal is gone"}
+    return f"{name} ({often[name]})" if name in often else name
 
 
 _LONGEST_GRACE = timedelta(minutes=5)

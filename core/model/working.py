@@ -84,8 +84,15 @@ def spent(told: Told) -> str:
     return ", ".join(named)
 
 
+def cost_of(told: Told) -> str:
+    """Return what the conversation has cost so far, `$1.24`; "" where that is not known."""
+    session = told["usage"]["session"]
+    cost = session["costUsd"] if session else None
+    return "" if cost is None else f"${cost:.2f}"
+
+
 def in_short(told: Told) -> tuple[str, ...]:
-    """Return what stands in a line about a session: how far its plan is, its tool, how full its context is, a limit."""
+    """Return what stands in a line about a session: its plan, its tool, how full its context is, its cost, a limit."""
     at = now_at(told)
     done = progress(told)
     used = context(told)
@@ -96,6 +103,7 @@ def in_short(told: Told) -> tuple[str, ...]:
             told["tool"] or "",
             told["model"] or "",
             f"context {used}" if used else "",
+            cost_of(told),
             limit(told),
         )
         if part

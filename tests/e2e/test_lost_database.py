@@ -80,7 +80,7 @@ def test_no_second_thread_while_slack_cannot_be_asked(talking: Product) -> None:
     waiting = talking.cli("standing", "announce", NAME, "--json").json["sessions"][0]
     talking.wait_event("channel.rebound")
     talking.wait_reply(thread, "The database of the-loop was lost")
-    wait_until(lambda: "is up — since" in talking.roots()[0]["text"], "the announcement is up to date")
+    wait_until(lambda: "It is up, since" in talking.roots()[0]["text"], "the announcement is up to date")
 
     assert waiting["outcome"] in ("waiting", "announced")
     assert opened(talking) == 1

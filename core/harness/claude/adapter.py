@@ -95,6 +95,7 @@ class ClaudeHarness:
     name = "claude"
     traits = Traits(
         id_policy=IdPolicy.PREASSIGNED,
+        title="Claude Code",
         settle=0.3,  # at 0 up to a third of the CRs is lost, at 0.3 s about one in forty: read with the paste
         echo=Echo("\u276f", r"\[Pasted text #\d+|\[\.\.\.Truncated text #\d+"),
         queues_input=True,

@@ -90,6 +90,7 @@ class CodexHarness:
     name = "codex"
     traits = Traits(
         id_policy=IdPolicy.LEARNT,
+        title="Codex CLI",
         settle=0.1,  # no Enter was lost at 0, see the ADR
         echo=Echo("\u203a", r"\[Pasted Content \d+ chars\]"),
         queues_input=False,  # nothing but its screen tells what it holds in mid-turn, so that a text waits with us

@@ -88,6 +88,7 @@ class GeminiHarness:
     name = "gemini"
     traits = Traits(
         id_policy=IdPolicy.PREASSIGNED,
+        title="Gemini CLI",
         settle=0.5,  # an Enter within 0.04 s after the paste was read is a newline; a busy machine needs longer
         echo=Echo("\n > ", r"\[Pasted Text: \d+"),
         evidence=True,

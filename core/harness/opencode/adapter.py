@@ -90,6 +90,7 @@ class OpenCodeHarness:
     name = "opencode"
     traits = Traits(
         id_policy=IdPolicy.LEARNT,
+        title="OpenCode",
         settle=0.3,
         queues_input=True,
         evidence=True,

@@ -224,7 +224,9 @@ def test_first_start_announces_a_root_and_later_ones_reply(world: World) -> None
     [reply] = posts(system)
     assert (stopped.kind, "is stopped by cli:ann" in stopped.text) == (OutboundKind.ROOT_UPDATE, True)
     assert (root.kind, reply.kind, row.post.id) == (OutboundKind.ROOT, OutboundKind.BOOT, root.id)
-    assert "standing session `scribe` is up — with a new conversation (started by cli:ann)" in root.text
+    assert root.text.startswith(f"`scribe` · script · `{world.cwd}` · ") or "· script ·" in root.text
+    assert "It is up, with a new conversation. Reply" in root.text
+    assert ACTOR not in root.text
     assert "standing:scribe" in root.text
     assert "up again — resumed, its conversation goes on (started by cli:ann)" in reply.text
     assert recorded(system, "scribe").thread == Thread("slack", "C1", "1.1")

@@ -15,7 +15,9 @@ from core.cli.printing import print_harnesses, print_logs, print_row, print_rows
 from core.config.loading import load
 from core.harness import programs
 from core.harness.claude.adapter import TRIED
+from core.model.harness import Usage, Working
 from core.model.pane import Window
+from core.model.restarting import explained
 from core.model.session import Definition, SessionRecord
 from core.service.wiring import build_system
 from core.session.system import System
@@ -478,7 +480,7 @@ def test_what_a_terminal_showed_stands_apart_from_what_we_say_of_it(capsys: pyte
     print_logs({"name": "scribe", "live": "live", "screen": "--- ended today (status 0)", "ended": ended})
 
     assert capsys.readouterr().out.splitlines() == [
-        "--- ended not long ago (status 1)",
+        "--- ended not long ago (status 1: the program ended with an error; its last output may say which)",
         "| one",
         "| --- now",
         "|",
@@ -486,6 +488,38 @@ def test_what_a_terminal_showed_stands_apart_from_what_we_say_of_it(capsys: pyte
         "--- now",
         "| --- ended today (status 0)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "number", "said"),
+    [
+        (0, None, "status 0: it ended by itself, without an error"),
+        (127, None, "status 127: the program, or one that it needs, was not found"),
+        (137, None, "status 137: it was ended by SIGKILL (such as when memory runs out)"),
+        (None, 15, "signal 15: it was ended by SIGTERM (a request to end)"),
+        (77, None, "status 77"),
+        (None, None, "it is not known how"),
+    ],
+)
+def test_logs_explain_how_a_program_ended(status: int | None, number: int | None, said: str) -> None:
+    """A status that programs share has its meaning beside it; any other stands alone."""
+    assert explained(status, number) == said
+
+
+def test_a_row_has_no_line_for_what_is_empty_and_a_table_a_cost_where_one_is_known(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`no` and `0` are something; null, "" and an empty list are nothing."""
+    spent = Working(session=Usage(1, 2, 3, cost=1.239)).to_json()
+
+    print_row({"name": "scribe", "description": "", "declared": False, "queued": 0, "drift": [], "hold": None})
+    print_rows([{"name": "scribe", "working": spent}, {"name": "other", "working": None}], str)
+
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert shown == [
+        ["name", "scribe"], ["declared", "no"], ["queued", "0"],
+        ["NAME", "COST"], ["scribe", "$1.24"], ["other"],
+    ]  # fmt: skip
 
 
 def test_what_tmux_tells_of_a_window_stands_before_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:

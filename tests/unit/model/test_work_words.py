@@ -50,6 +50,7 @@ def test_a_line_has_what_matters_now() -> None:
         "Bash: make test",
         "opus",
         "context 45 % of 200,000 tokens",
+        "$1.50",
         "5-hour limit, until 2026-11-30 18:59 UTC",
     )
     assert in_short(Working().to_json()) == ()
