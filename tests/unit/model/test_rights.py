@@ -15,7 +15,17 @@ def test_operator_may_everything(verb: Verb) -> None:
 @pytest.mark.parametrize("verb", list(Verb))
 def test_agent_reads_speaks_has_loops_and_nothing_else(verb: Verb) -> None:
     """An agent neither starts, stops, creates, deletes nor attaches."""
-    reads = {Verb.LIST, Verb.GET, Verb.STATUS, Verb.SCREEN, Verb.EVENTS, Verb.QUEUE, Verb.LOGS, Verb.LOOPS}
+    reads = {
+        Verb.LIST,
+        Verb.GET,
+        Verb.STATUS,
+        Verb.SCREEN,
+        Verb.EVENTS,
+        Verb.QUEUE,
+        Verb.LOGS,
+        Verb.HISTORY,
+        Verb.LOOPS,
+    }
     allowed = reads | {Verb.SAY, Verb.POST, Verb.ASK, Verb.LOOP}
 
     assert permitted(ActorKind.AGENT, verb) is (verb in allowed)
