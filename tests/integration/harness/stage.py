@@ -27,6 +27,7 @@ from core.model.harness import (
     Transcript,
     TurnEnded,
 )
+from core.model.pane import View
 from core.session.launching import launcher_text
 from tests.support.tmux import PATIENCE, alive, wait_until
 
@@ -100,7 +101,7 @@ class Stage:
         self._transcript = self.harness.transcript(self.context, from_start=True)
 
     def start_ready(self, prompt: str | None = None) -> None:
-        """Spawn and wait until the harness reads."""
+        """Spawn and wait until the harness says that it reads."""
         self.start(prompt)
         self.expect(Ready)
 
@@ -144,6 +145,8 @@ class Stage:
         """Paste a message in the pieces in which delivery does, and submit it after the settle time, once it shows."""
         traits = self.harness.traits
         wait_until(lambda: not self.asking(), f"nothing keeps it from reading; {self.screen()}")
+        if self.harness.name == "claude":  # on a busy machine it says that it reads before its line is there
+            wait_until(self._shows_line, "its input line shows", self._patience)
         pieces = pieces_of(f"{text} ", traits) or ()
         self.keys(b"".join(PASTE_START + piece.encode() + PASTE_END for piece in pieces))
         time.sleep(traits.settle + PIECE_SETTLES.total_seconds() * len(pieces))  # as delivery does: nothing tells of it
@@ -217,6 +220,9 @@ class Stage:
     def ended(self) -> bool:
         """Return whether the harness told of its end."""
         return bool(self.of(Ended))
+
+    def _shows_line(self) -> bool:
+        return self.harness.input_line(View(tuple(self.screen().splitlines()))) is not None
 
     def screen(self) -> str:
         """Return what the pane shows."""
