@@ -109,7 +109,7 @@ _OF_STREAMS = [
         "name": "Last-Event-ID",
         "in": "header",
         "description": "Of a stream: the id of the last event that was read. It counts before `after`.",
-        "schema": {"type": "string", "pattern": _POSITION},
+        "schema": {"type": "string"},
     },
 ]
 

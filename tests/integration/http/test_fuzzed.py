@@ -30,8 +30,19 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 OPERATIONS = sorted((one.method, f"{API}{one.path}") for one in operations_of())
-#: A span or a cron expression, an absolute folder, a text that can be seen, an answer that fits the request.
-RULES = ("/loops/create", "/loops/schedule", "/create", "/say", "/control", "/requests/answer", "/post", "/ask")
+#: A span or a cron expression, an absolute folder, one session where a conversation is chosen, a text that can be seen,
+#: an answer that fits the request.
+RULES = (
+    "/loops/create",
+    "/loops/schedule",
+    "/create",
+    "/start",
+    "/say",
+    "/control",
+    "/requests/answer",
+    "/post",
+    "/ask",
+)
 KEY = "Idempotency-Key"
 EXAMPLES = 20
 SECONDS = 60
