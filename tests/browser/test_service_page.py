@@ -25,10 +25,15 @@ def running() -> Iterator[Product]:
         yield product
 
 
+WIDE, NARROW = (1360, 860), (390, 844)
+on_both = pytest.mark.parametrize("tab", [WIDE, NARROW], ids=["wide", "narrow"], indirect=True)
+
+
 @pytest_asyncio.fixture
-async def tab(running: Product, tmp_path: Path) -> AsyncIterator[Tab]:
-    """The page, logged in; at the end it must have complained of nothing."""
-    async with logged_in(running, tmp_path / "profile") as opened:
+async def tab(running: Product, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Tab]:
+    """The page, logged in, in a wide window or the given one; at the end it must have complained of nothing."""
+    width, height = getattr(request, "param", WIDE)
+    async with logged_in(running, tmp_path / "profile", width, height) as opened:
         yield opened
 
 
@@ -65,13 +70,16 @@ async def test_a_link_logs_in_once_and_leaves_no_trace(running: Product, tmp_pat
     assert "does not log in" in seen
 
 
+@on_both
 async def test_a_message_is_said_and_answered(tab: Tab) -> None:
     """Enter sends; the message and the agent's answer appear by themselves."""
     await open_session(tab)
+    await tab.until("document.querySelectorAll('.talk .entry').length > 0")
+    said = await tab.evaluate("document.querySelector('.talk').innerText.split('You said (3 words)').length")
     await tab.type("#say", "how are you?")
     await tab.press("Enter")
 
-    await tab.until("document.querySelector('.talk').innerText.includes('You said (3 words)')")
+    await tab.until(f"document.querySelector('.talk').innerText.split('You said (3 words)').length > {said}")
 
     thread = await tab.until("document.querySelector('.about a')?.href")
     assert "/archives/" in thread
@@ -79,6 +87,7 @@ async def test_a_message_is_said_and_answered(tab: Tab) -> None:
     assert await tab.evaluate("document.querySelector('#say').value") == ""
 
 
+@on_both
 async def test_a_permission_is_given_on_the_page(running: Product, tab: Tab) -> None:
     """It stands above the list and above the message box; a press allows it, and the turn goes on."""
     await open_session(tab)
@@ -102,6 +111,7 @@ async def test_a_permission_is_given_on_the_page(running: Product, tab: Tab) -> 
     assert answered["name"] == NAME
 
 
+@on_both
 async def test_hostile_text_stays_text(running: Product, tab: Tab) -> None:
     """Markup in messages, in answers and on the screen is shown, never run; a terminal's controls do nothing here."""
     await open_session(tab)
