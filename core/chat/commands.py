@@ -39,10 +39,8 @@ def screen_told(shown: Screen, redactor: Redactor, name: str) -> PrivateAnswer:
 Holds = Callable[[str, Role], bool]
 _LOOPS = 20  #: that are shown; those that have ended stand last
 
-#: What was done to a session that all in its thread should know.
+#: What was done to a session that all in its thread should know; of a pause, its end and a stop the verbs tell.
 _SHARED = {
-    Outcome.PAUSED: "was paused",
-    Outcome.UNPAUSED: "was resumed",
     Outcome.INTERRUPTED: "was interrupted",
 }
 
@@ -103,11 +101,9 @@ class Orders:
         """Return the answer, which its author alone sees; what all should know stands in the session's thread."""
         [row] = answer.sessions
         bound = self._system.bindings.of_session(row.uid, order.channel_kind) if row.uid else None
-        what, actor = _SHARED.get(row.outcome) if row.outcome else None, f"{order.channel_kind}:{order.author}"
-        by = row.hold.by if row.outcome is Outcome.PAUSED and row.hold else actor
-        if what is not None and bound is not None and by == actor:
-            at = row.hold.at if row.outcome is Outcome.PAUSED and row.hold else self._system.clock.now()
-            moment = int(at.timestamp() * 1_000_000)
+        what = _SHARED.get(row.outcome) if row.outcome else None
+        if what is not None and bound is not None:
+            moment = int(self._system.clock.now().timestamp() * 1_000_000)
             note = NewPost(
                 id=f"p-{order.verb}-{bound.uid}-{moment}",
                 key=f"{order.verb}:{bound.uid}:{moment}",

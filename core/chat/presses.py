@@ -6,7 +6,7 @@ button requires. A press that came too late is answered with what happened meanw
 """
 
 from collections.abc import Callable, Sequence
-from typing import NoReturn, assert_never
+from typing import NoReturn
 
 from core.base.clock import Deadline
 from core.base.errors import Refused, UnknownMessage, UnknownRequest
@@ -20,12 +20,16 @@ from core.delivery.permission_requests import Requests
 from core.delivery.saying import cancel_message, confirm_message
 from core.lifecycle.interrupt import interrupt_standing
 from core.lifecycle.look import screen
+from core.lifecycle.pause import change_conversation, restart_standing, resume_standing
 from core.lifecycle.start import start_standing
-from core.model.asking import Button, Press, Role
+from core.lifecycle.stop import stop_standing
+from core.loops.verbs import Asker, stop_loop
+from core.model.asking import OF_SESSION, Button, Press, Role
 from core.model.channel import IncomingPress, PrivateAnswer
 from core.model.message import WAITING, InboxRow, MessageState, sent_again
 from core.model.posts import NewPost, OutboundKind, OutboxRow
 from core.model.reasons import Remedy
+from core.model.rows import Answer
 from core.model.session import Outcome
 from core.model.texts import text
 from core.session.notes import AGAIN
@@ -123,6 +127,8 @@ class Presses:
     def _done(self, press: IncomingPress, row: OutboxRow, button: Button) -> str:
         if button.press in (Press.ALLOW, Press.DENY, Press.OPTION, Press.CHOOSE):
             return self._answered(press, button)
+        if button.press in OF_SESSION:
+            return self._to_session(press, row, button)
         messages = [self._message(row, message_id) for message_id in button.target.split()]
         words = self._of_messages(press, button.press, messages)
         with self._system.database.transaction(durable=True):
@@ -130,6 +136,36 @@ class Presses:
             if button.press in (Press.CANCEL, Press.CONFIRM, Press.SEND_AGAIN):  # the note says what became of them
                 self._system.outbox.forget_waits(row.post.edits or row.post.id, button.target.split())
         self._system.notify()
+        return ""
+
+    def _to_session(self, press: IncomingPress, row: OutboxRow, button: Button) -> str:
+        """Do it to the session, and let the note say so in the place of its buttons. Raises CoreError."""
+        name, actor, system = row.post.name, _actor(press), self._system
+        if button.press is not Press.STOP_LOOP and button.target != row.post.uid:
+            raise _No(UNKNOWN_BUTTON)
+        match button.press:
+            case Press.RESUME:
+                done, answer = "resumed", resume_standing(system, name, actor, note=False)
+            case Press.BRING_UP:
+                done, answer = "started", start_standing(system, name, actor)
+            case Press.STOP:
+                done, answer = "stopped", stop_standing(system, name, actor, note=False)
+            case Press.RESTART:
+                done, answer = "restarted", restart_standing(system, name, actor)
+            case Press.ANEW:
+                done, answer = "started with a new conversation", change_conversation(system, name, actor, "")
+            case Press.STOP_LOOP:
+                loop = system.loops.get(button.target)
+                if loop is None or loop.uid != row.post.uid:
+                    raise _No(UNKNOWN_BUTTON)
+                stop_loop(system, Asker(actor), loop.id)
+                done, answer = f"{loop.id} was stopped", Answer(())
+            case _:
+                raise _No(UNKNOWN_BUTTON)
+        if not answer.ok:
+            raise Refused(f"{name} was not {done}: {answer.sessions[0].detail}")
+        system.outbox.add([_marked(row, button, f"{done} by {press.author_name}")])
+        system.notify()
         return ""
 
     def _message(self, row: OutboxRow, message_id: str) -> InboxRow:
@@ -175,10 +211,8 @@ class Presses:
                 done = self._each(rows, f"{self._started(name, actor)}, and sent again", self._send_again)
             case Press.SEND_AGAIN:
                 done = self._each(rows, "sent again", self._send_again)
-            case Press.ALLOW | Press.DENY | Press.OPTION | Press.CHOOSE | Press.SCREEN:
-                raise _No(UNKNOWN_BUTTON)  # they are about no message
             case _:
-                assert_never(what)
+                raise _No(UNKNOWN_BUTTON)  # it is about no message
         return f"{done} by {press.author_name}"
 
     def _started(self, name: str, actor: str) -> str:

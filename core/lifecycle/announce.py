@@ -18,7 +18,7 @@ from core.config.settings import Settings
 from core.harness.catalogue import Harnesses
 from core.lifecycle.common import VerbResult, lock, told_of, write_record
 from core.lifecycle.look import get_standing, rows_told
-from core.model.asking import Button, Press
+from core.model.asking import Button, Press, session_buttons
 from core.model.posts import (
     OWN_CHAT,
     NewPost,
@@ -154,18 +154,16 @@ def lacks_thread(settings: Settings, definition: Definition) -> str:
 def _posts(system: System, record: SessionRecord, definition: Definition, told: tuple[str, str, str]) -> list[NewPost]:
     how, why, more = told
     blind = blind_program(system.settings, system.harnesses, record)
-    what, remarks = _what(system, record), f"; {more}" if more else ""
+    what, by, remarks = _what(system, record), f" ({why})" if why else "", f"; {more}" if more else ""
     root = root_text(record.name, what, definition.description, f"{how}{remarks}", blind)
     buttons = screen_buttons(record, blind)
     if system.bindings.of_session(record.uid) is None and not root_waits(system.outbox, record, definition):
         first = _post(record, OutboundKind.ROOT, "up", root, home_of(system.settings, definition))
         return [replace(first, channel_kind=definition.chat_kind, buttons=buttons)]
     return [
-        _post(
-            record,
-            OutboundKind.BOOT,
-            "up",
-            boot_text(record.name, f"{how} ({why}){remarks}" if why else f"{how}{remarks}"),
+        replace(
+            _post(record, OutboundKind.BOOT, "up", boot_text(record.name, f"{how}{by}{remarks}")),
+            buttons=session_buttons(record.uid, Press.STOP, Press.ANEW),
         ),
         replace(_post(record, OutboundKind.ROOT_UPDATE, "root", root), buttons=buttons),
     ]

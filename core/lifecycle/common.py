@@ -29,10 +29,12 @@ from core.base.names import target_for
 from core.base.paths import StatePaths
 from core.base.values import dataclass, replace
 from core.config.settings import Settings
+from core.model.asking import Press, session_buttons
 from core.model.gate import HoldState, held_reason, hold_state
 from core.model.pane import Survey
+from core.model.posts import OWN_CHAT, NewPost, OutboundKind
 from core.model.reasons import Reason, Remedy
-from core.model.session import Live, Outcome, Phase, SessionRecord, Status, Thread
+from core.model.session import Hold, Live, Outcome, Phase, SessionRecord, Status, Thread
 from core.model.texts import text
 from core.session.sessions import Known, definition_of
 from core.session.system import System
@@ -99,6 +101,23 @@ def _thread(bindings: Bindings, record: SessionRecord) -> Thread | None:
     A database that is new knows nothing of it, and the service asks the chat. Raises StoreBroken.
     """
     return None if record.thread is None or bindings.is_left(record.uid, record.thread) else record.thread
+
+
+def tell_thread(system: System, record: SessionRecord, what: str, hold: Hold, *presses: Press) -> None:
+    """Commit a note to the session's thread, if it has one, that somebody has paused, resumed or stopped it.
+
+    `hold`: by whom, why and when. A database that is broken keeps nobody from the verb: then it is an event.
+    """
+    name, moment = record.name, int(hold.at.timestamp() * 1_000_000)
+    why = f": {hold.reason}" if hold.reason else ""
+    key, text = f"{what}-{record.uid}-{moment}", f"`{name}` was {what} by {hold.by}{why}."
+    try:
+        if system.bindings.of_session(record.uid) is None:
+            return
+        post = NewPost(f"p-{key}", f"note:{key}", OutboundKind.NOTE, record.uid, name, OWN_CHAT, text)
+        system.outbox.add([replace(post, buttons=session_buttons(record.uid, *presses))])
+    except StoreBroken as error:
+        system.events.emit("standing.announce_failed", level="warning", name=name, reason=str(error))
 
 
 def take_reports(paths: StatePaths, ingest: Callable[[str], None], record: SessionRecord) -> None:

@@ -20,6 +20,7 @@ from core.delivery.hook_ingest import ingest_record
 from core.lifecycle.announce import edit_root
 from core.lifecycle.common import write_record
 from core.lifecycle.ending import keep_output
+from core.model.asking import Press, session_buttons
 from core.model.observing import WITH_ITS_SESSION, ended
 from core.model.pane import Survey
 from core.model.posts import OWN_CHAT, NewPost, OutboundKind, ended_text, given_up_text
@@ -138,6 +139,8 @@ def plan_for_keep_alive(system: System, record: SessionRecord) -> bool:
             record,
             f"down-{record.instance_id}",
             given_up_text(record.name, plan.reason),
+            Press.BRING_UP,
+            Press.ANEW,
         )
         edit_root(system.outbox, system.bindings, held)
         emit_held(system.events, held, plan.reason)
@@ -174,7 +177,7 @@ def _tell(
         if note:
             per_hour, kept = system.settings.limits.restarts_per_hour, record.fresh.returns_to if record.fresh else None
             text = ended_text(record.name, end, then, per_hour, kept)
-            add_note(system.outbox, system.bindings, record, f"ended-{instance}", text)
+            add_note(system.outbox, system.bindings, record, f"ended-{instance}", text, Press.BRING_UP, Press.ANEW)
             if due_at is None:
                 edit_root(system.outbox, system.bindings, record)
         jobs = _end_jobs(system.activities, record)
@@ -221,11 +224,15 @@ def emit_held(events: EventLog, record: SessionRecord, reason: str) -> None:
     )
 
 
-def add_note(outbox: Outbox, bindings: Bindings, record: SessionRecord, key: str, text: str) -> None:
-    """Commit a note to the session's thread, if it has one; a second one of its key is a no-op."""
+def add_note(outbox: Outbox, bindings: Bindings, record: SessionRecord, key: str, text: str, *presses: Press) -> None:
+    """Commit a note to the session's thread, if it has one; a second one of its key is a no-op.
+
+    `presses`: what its buttons do to the session.
+    """
     if bindings.of_session(record.uid) is None:
         return
-    outbox.add([NewPost(f"p-{key}", f"note:{key}", OutboundKind.NOTE, record.uid, record.name, OWN_CHAT, text)])
+    post = NewPost(f"p-{key}", f"note:{key}", OutboundKind.NOTE, record.uid, record.name, OWN_CHAT, text)
+    outbox.add([replace(post, buttons=session_buttons(record.uid, *presses))])
 
 
 def tell_server_lost(system: System, lost: Sequence[SessionRecord], reason: str, *, bring_back: bool) -> bool:

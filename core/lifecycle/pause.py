@@ -18,13 +18,24 @@ from core.base.values import dataclass, replace
 from core.delivery.deliverer import Deliverer, is_soon
 from core.delivery.evidence import give_back
 from core.delivery.harness_queue import Left, held_by_harness, read_on, take_back, take_back_behind
-from core.lifecycle.common import Tmux, VerbResult, foreign, lock, running_record, take_reports, told_of, write_record
+from core.lifecycle.common import (
+    Tmux,
+    VerbResult,
+    foreign,
+    lock,
+    running_record,
+    take_reports,
+    tell_thread,
+    told_of,
+    write_record,
+)
 from core.lifecycle.ending import end_recorded
 from core.lifecycle.interrupt import NoTurn, Pressed, interruptible, press, settle, take_down, take_last_reports
 from core.lifecycle.look import rows_told
 from core.lifecycle.recover import finish_stop
 from core.lifecycle.spawn import StartOrder
 from core.lifecycle.start import refuse_foreign, start_each
+from core.model.asking import Press
 from core.model.delivering import PASSING, awaits_confirmation
 from core.model.framing import takes
 from core.model.gate import HoldState, hold_state
@@ -93,6 +104,7 @@ def _mark(system: System, record: SessionRecord, actor: str, reason: str, policy
     hold = Hold(HoldKind.PAUSED, actor, reason, system.clock.now(), policy)
     with failpoint(Failpoint.PAUSE_MARK):
         write_record(system.records, system.bindings, system.activities, replace(record, hold=hold))
+        tell_thread(system, record, "paused", hold, Press.RESUME)
     system.events.emit(
         "standing.paused",
         name=record.name,
@@ -288,8 +300,10 @@ def _is_of(turns: Iterable[TurnSeen], row: InboxRow) -> bool:
 _DRAIN_SECONDS = 30.0
 
 
-def resume_standing(system: System, name: str, actor: str) -> Answer:
+def resume_standing(system: System, name: str, actor: str, *, note: bool = True) -> Answer:
     """Clear the pause; the service, or without one this process, takes in what waited, oldest first.
+
+    `note`: the thread is told.
 
     A session whose program has ended keeps its pause and its queue: it is started first. Raises UnknownSession,
     InvalidValue, RecordUnreadable, NotRunning with the start command, ForeignPane.
@@ -304,7 +318,7 @@ def resume_standing(system: System, name: str, actor: str) -> Answer:
             _check_lives(system.runner, record)
             with failpoint(Failpoint.DELIVERY_SETTLE):
                 give_back(system, record, record.instance_id)  # what an ended harness had queued came first
-            _clear(system, record, actor)
+            _clear(system, record, actor, note=note)
         told = VerbResult(Outcome.UNPAUSED, _drained(system, record))
     except (Refused, LookupError, InvalidValue):
         raise
@@ -330,9 +344,11 @@ def _check_lives(runner: Runner, record: SessionRecord) -> None:
         )
 
 
-def _clear(system: System, record: SessionRecord, actor: str) -> None:
+def _clear(system: System, record: SessionRecord, actor: str, *, note: bool) -> None:
     with failpoint(Failpoint.RESUME_MARK):
         cleared = write_record(system.records, system.bindings, system.activities, replace(record, hold=None))
+        if note:
+            tell_thread(system, record, "resumed", Hold(HoldKind.PAUSED, actor, "", system.clock.now()))
     if cleared.phase is not Phase.STOPPING:  # a restart that was cut short goes on to hold back the dying one's turns
         with failpoint(Failpoint.RESUME_UNBLOCK):
             clear_hold_file(system.paths, record.uid)

@@ -11,10 +11,11 @@ from core.base.names import new_uid, target_for
 from core.base.paths import StatePaths
 from core.base.text import reason_of
 from core.delivery.saying import cancel_queue, hold_loops
-from core.lifecycle.common import Tmux, VerbResult, foreign, together, told_of, write_record
+from core.lifecycle.common import Tmux, VerbResult, foreign, tell_thread, together, told_of, write_record
 from core.lifecycle.ending import Doomed, Ended, end_all
 from core.lifecycle.look import rows_told
 from core.lifecycle.recover import finish_stop
+from core.model.asking import Press
 from core.model.pane import Survey
 from core.model.rows import Answer
 from core.model.session import Hold, HoldKind, Live, Outcome, Phase, SessionEvent, SessionRecord, Status, deletion_text
@@ -37,6 +38,7 @@ class StopOrder:
     reason: str
     by_name: bool
     unless: Callable[[SessionRecord, Survey | None], str] | None = None
+    note: bool = True  #: the thread is told, if it is by name
 
 
 class _Doing(Enum):
@@ -80,12 +82,12 @@ class _Stop:
         return True
 
 
-def stop_standing(system: System, name: str | None, actor: str, reason: str = "") -> Answer:
+def stop_standing(system: System, name: str | None, actor: str, reason: str = "", *, note: bool = True) -> Answer:
     """End one session and keep it silent, or end every recorded one, each graceful. Record and conversation are kept.
 
-    Raises UnknownSession, InvalidValue.
+    `note`: its thread is told. Raises UnknownSession, InvalidValue.
     """
-    order = StopOrder(actor, reason_of(reason), by_name=name is not None)
+    order = StopOrder(actor, reason_of(reason), by_name=name is not None, note=note)
     if name is not None:
         definition_of(system.settings, system.records, name)
         names = [name]
@@ -212,6 +214,9 @@ def _write_marks(system: System, stop: _Stop, record: SessionRecord, order: Stop
     _write_mark(system.records, system.bindings, system.activities, stop, marked)
     if order.by_name:
         _say_held(system.events, marked, order)
+        if order.note and marked.hold is not None and marked.hold != record.hold:
+            with failpoint(Failpoint.STOP_ANNOUNCE):
+                tell_thread(system, marked, "stopped", marked.hold, Press.BRING_UP)
         stop.attempt(_Doing.CANCEL, lambda: cancel_queue(system, marked))
     else:
         stop.attempt(_Doing.HOLD, lambda: hold_loops(system, marked))

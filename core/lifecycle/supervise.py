@@ -32,6 +32,7 @@ from core.lifecycle.start import FirstDialogs, Looks, begin_each, conclude
 from core.lifecycle.stop import StopOrder, stop_each
 from core.loops.verbs import carry_out
 from core.model.activity import Activity, ActivityState
+from core.model.asking import Press
 from core.model.harness import Transcript
 from core.model.observing import what_failed_still
 from core.model.pane import Survey
@@ -200,7 +201,7 @@ class Collector:
         with failpoint(Failpoint.WATCH_TELL), self._system.database.transaction(durable=True):
             self._system.exit_ledger.announce(replace(announced, stage=Stage.TOLD))
             text = collected_text(record.name, stop_after)
-            add_note(self._system.outbox, self._system.bindings, record, f"idle-over-{instance}", text)
+            add_note(self._system.outbox, self._system.bindings, record, f"idle-over-{instance}", text, Press.BRING_UP)
         self._system.notify()
 
 
@@ -438,6 +439,8 @@ class Restarts:
                 record,
                 f"down-{end.instance}",
                 given_up_text(record.name, reason),
+                Press.BRING_UP,
+                Press.ANEW,
             )
             edit_root(self._system.outbox, self._system.bindings, record)
         self._system.notify()

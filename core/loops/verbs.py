@@ -23,7 +23,8 @@ from core.base.paths import StatePaths
 from core.base.text import interval_text, parse_delay, reason_of
 from core.base.values import dataclass, replace
 from core.config.settings import DeclaredLoop, Settings
-from core.loops.transitions import cancel_runs, end_loop, tell
+from core.loops.transitions import cancel_runs, end_loop, summary, tell
+from core.model.asking import Button, Press
 from core.model.gate import HoldState, hold_state
 from core.model.loop import (
     OPEN,
@@ -39,6 +40,7 @@ from core.model.loop import (
     rearmed_slot,
     understood,
 )
+from core.model.posts import OWN_CHAT, NewPost, OutboundKind
 from core.model.reasons import Because, Reason
 from core.model.session import Phase, SessionRecord, Status
 from core.process.presence import running_service
@@ -216,10 +218,26 @@ def create_loop(system: System, asker: Asker, name: str, asked: LoopRequest) -> 
     if not system.loops.add(loop, most):
         raise TooManyLoops(record.name, most)
     tell(system.events, "loop.created", loop, actor=asker.actor, detail=cadence(loop))
+    if asker.uid is not None and system.bindings.of_session(record.uid) is not None:
+        system.outbox.add([_made(loop)])
     system.notify()
     first = when(loop.next_run_at, now) if loop.next_run_at else "not planned"
     said = f"{loop.id} runs {cadence(loop)}, first at {first}; {_until(system.settings, loop)}"
     return _answer(system.loops, loop, f"{said}{in_the_way(system.records, loop, fires)}")
+
+
+def _made(loop: Loop) -> NewPost:
+    """Return the note that an agent has made a loop of its own, with what ends that."""
+    return NewPost(
+        id=f"p-loop-{loop.id}",
+        key=f"loop-made:{loop.id}",
+        kind=OutboundKind.NOTE,
+        uid=loop.uid,
+        name=loop.name,
+        channel_kind=OWN_CHAT,
+        text=f"`{loop.name}` has made a loop, `{loop.id}`: {summary(loop)}, {cadence(loop)}.",
+        buttons=(Button(Press.STOP_LOOP, loop.id, "Stop the loop", style="danger"),),
+    )
 
 
 def list_loops(settings: Settings, records: Records, loops: Loops, asker: Asker, name: str = "") -> LoopAnswer:

@@ -37,6 +37,12 @@ class Press(Enum):
     START = "start"
     START_AND_SEND = "start-and-send"
     SCREEN = "screen"
+    RESUME = "resume-session"  #: this and the four that follow: their target is a session's uid
+    BRING_UP = "start-session"
+    STOP = "stop-session"
+    RESTART = "restart-session"
+    ANEW = "new-conversation"
+    STOP_LOOP = "stop-loop"  #: its target is a loop's id
 
 
 NEEDS = {
@@ -49,6 +55,12 @@ NEEDS = {
     Press.CONFIRM: Role.MEMBER,
     Press.INTERRUPT: Role.MEMBER,
     Press.SCREEN: Role.MEMBER,
+    Press.RESUME: Role.MEMBER,
+    Press.STOP_LOOP: Role.MEMBER,
+    Press.BRING_UP: Role.OPERATOR,
+    Press.STOP: Role.OPERATOR,
+    Press.RESTART: Role.OPERATOR,
+    Press.ANEW: Role.OPERATOR,
     Press.START: Role.OPERATOR,
     Press.START_AND_SEND: Role.OPERATOR,
 }
@@ -74,6 +86,22 @@ class Button:
         """Return what tells it from the others of its post: `allow`, `option-0-2`."""
         numbered = self.press in (Press.OPTION, Press.CHOOSE)
         return f"{self.press.value}-{self.place[0]}-{self.place[1]}" if numbered else str(self.press.value)
+
+
+_LABELS = {
+    Press.RESUME: "Resume",
+    Press.BRING_UP: "Start",
+    Press.STOP: "Stop",
+    Press.RESTART: "Restart",
+    Press.ANEW: "New conversation",
+}
+OF_SESSION = frozenset({*_LABELS, Press.STOP_LOOP})
+
+
+def session_buttons(uid: str, *presses: Press) -> tuple[Button, ...]:
+    """Return the buttons of a note that speaks of what they do to its session."""
+    styles = {Press.STOP: "danger", Press.RESUME: "primary", Press.BRING_UP: "primary"}
+    return tuple(Button(press, uid, _LABELS[press], style=styles.get(press, "")) for press in presses)
 
 
 QUESTION_TOOL = "AskUserQuestion"

@@ -56,7 +56,7 @@ def test_a_pause_and_its_end_stand_in_the_thread(bound: System) -> None:
     for verb, who in (("pause", "alice"), ("pause", "alice"), ("pause", "bob"), ("resume", "bob")):
         order(bound, verb, who)
 
-    assert notes(bound) == ["`scribe` was paused by alice.", "`scribe` was resumed by bob."]
+    assert notes(bound) == ["`scribe` was paused by slack:U-alice.", "`scribe` was resumed by slack:U-bob."]
 
 
 def test_an_interrupt_stands_in_the_thread_and_its_message_is_not_done(bound: System) -> None:

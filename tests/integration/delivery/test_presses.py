@@ -10,9 +10,13 @@ import pytest
 
 from core.chat.presses import Presses
 from core.delivery.permission_requests import Requests
+from core.lifecycle.pause import pause_standing
 from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.loops.verbs import Asker, create_loop
 from core.model.asking import Button, Press, Request, Role
 from core.model.channel import IncomingPress
+from core.model.loop import LoopRequest, LoopStatus
 from core.model.posts import NewPost, OutboundKind, PostState
 from core.model.session import Binding
 from core.process.control import Peer
@@ -339,3 +343,66 @@ def test_a_button_shows_the_terminal_to_whoever_pressed(bound: System) -> None:
     assert again == first
     assert (stranger.code, "Only people who may steer" in stranger.text) == ("", True)
     assert bound.outbox.due("slack", bound.clock.now()) == waiting
+
+
+def test_a_pause_by_whoever_stands_in_the_thread_and_its_button_ends_it(bound: System, presses: Presses) -> None:
+    """The note says who and why. The button's press edits it, and adds no note of its own."""
+    pause_standing(bound, "scribe", ACTOR, "lunch")
+    note = posted(bound, "`scribe` was paused by cli:ann: lunch.")
+
+    told = presses.press(pressed(bound, action="resume-session", target=note.uid, author="U2"))
+
+    assert [(button.press, button.label) for button in note.buttons] == [(Press.RESUME, "Resume")]
+    assert (told.text, recorded(bound, "scribe").hold) == ("", None)
+    edit = bound.outbox.get(f"{note.id}-resume-session")
+    assert edit is not None
+    assert (edit.post.text.splitlines()[-1], edit.post.buttons) == ("→ resumed by ann.", ())
+    assert not [text for text in texts(bound) if "was resumed" in text]
+
+
+def test_a_stopped_sessions_note_starts_it_for_operators_alone(bound: System, presses: Presses) -> None:
+    """A member is told who may; with another session's id nothing is done."""
+    stop_standing(bound, "scribe", ACTOR)
+    note = posted(bound, "`scribe` was stopped by cli:ann.")
+    press = pressed(bound, action="start-session", target=note.uid)
+
+    refused = presses.press(press)
+    unknown = presses.press(replace(press, target="u-other"))
+    started = Presses(bound, lambda _, __: True, Requests(bound)).press(press)
+
+    assert "operators" in refused.text
+    assert "no longer known" in unknown.text
+    assert (started.text, recorded(bound, "scribe").hold) == ("", None)
+
+
+def test_a_loop_that_an_agent_makes_is_told_with_what_stops_it(bound: System, presses: Presses) -> None:
+    """The note names the loop and its cadence; an operator's loop is no news to the thread."""
+    uid, _ = record_of(bound)
+    create_loop(bound, Asker(ACTOR), "scribe", LoopRequest(instruction="look around", interval="5m"))
+    loop = create_loop(bound, Asker("agent:scribe", uid), "", LoopRequest(instruction="count", interval="5m")).loop
+    assert loop is not None
+    [text] = [text for text in texts(bound) if "has made a loop" in text]
+    note = posted(bound, text)
+
+    presses.press(pressed(bound, action="stop-loop", target=loop.id))
+
+    assert loop.id in text
+    assert note.buttons[0].label == "Stop the loop"
+    ended = bound.loops.get(loop.id)
+    assert ended is not None
+    assert ended.status is LoopStatus.STOPPED
+
+
+def texts(system: System) -> list[str]:
+    """Return what is to be posted, oldest first."""
+    found = system.database.read("SELECT text FROM outbox ORDER BY seq")
+    return [row["text"] for row in found]
+
+
+def posted(system: System, text: str) -> NewPost:
+    """Note that the post of that text stands in the thread, and return it."""
+    [found] = system.database.read("SELECT id FROM outbox WHERE text = ?", (text,))
+    row = system.outbox.get(found["id"])
+    assert row is not None
+    system.outbox.advance(system.outbox.advance(row, PostState.SENDING), PostState.SENT, ts=TS)
+    return row.post

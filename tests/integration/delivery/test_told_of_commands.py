@@ -1,6 +1,7 @@
 """What becomes of a message that was sent by a command in a terminal is told in its session's thread."""
 
 import os
+import re
 import signal
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -48,11 +49,15 @@ def served(system: System) -> None:
         deliverer.advance(record.uid)
 
 
+_OF_VERB = re.compile(r"`scribe` was (paused|resumed|stopped) by ")
+
+
 def notes(system: System) -> list[tuple[str, tuple[Press, ...]]]:
-    """Return the notes in the thread, and what can be pressed under each."""
+    """Return the notes of messages in the thread (not those of verbs), and what can be pressed under each."""
     chat, clock = Chat(), HandClock()
     drain(OutboundWorker(replace(system, clock=clock), chat), clock, 40)
-    told = [message for message in chat.messages if message.kind == OutboundKind.NOTE.value]
+    shown = (message for message in chat.messages if message.kind == OutboundKind.NOTE.value)
+    told = [message for message in shown if not _OF_VERB.match(message.text)]
     assert all(message.thread == THREAD for message in told)
     return [(message.text, tuple(button.press for button in chat.shown[message.ts])) for message in told]
 

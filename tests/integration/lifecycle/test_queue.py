@@ -250,7 +250,7 @@ def _posts(system: System) -> list[tuple[str, str]]:
     later = datetime.now(UTC) + timedelta(days=1)
     while due := [row for row in system.outbox.due("slack", later) if row.post.kind is OutboundKind.NOTE]:
         for row in due:
-            if "was stopped" in row.post.text:
+            if "was stopped;" in row.post.text:
                 found.append((row.post.thread, row.post.text))
             sending = system.outbox.advance(row, PostState.SENDING)
             system.outbox.advance(sending, PostState.SENT, ts="9.9")
