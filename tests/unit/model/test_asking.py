@@ -279,9 +279,11 @@ def test_questions_that_cannot_be_understood_are_a_permission() -> None:
 
 
 def test_every_button_names_who_may_press_it() -> None:
-    """Decisions are the approvers', starts the operators', the rest the members'."""
+    """Decisions are the approvers'; starts, ends and new conversations the operators'; the rest the members'."""
     assert set(NEEDS) == set(Press)
-    assert {press for press, role in NEEDS.items() if role is Role.OPERATOR} == {Press.START, Press.START_AND_SEND}
+    assert {press for press, role in NEEDS.items() if role is Role.OPERATOR} == {
+        *(Press.START, Press.START_AND_SEND, Press.BRING_UP, Press.STOP, Press.RESTART, Press.ANEW)
+    }
     assert {press for press, role in NEEDS.items() if role is Role.APPROVER} == {
         *(Press.ALLOW, Press.DENY, Press.OPTION, Press.CHOOSE)
     }
