@@ -469,16 +469,12 @@ def _ways(button: Button, name: str, replies: bool) -> Iterator[str]:
             yield f"To resume it: `the-loop standing resume {name}`"
         case Press.BRING_UP:
             yield f"To start it: `the-loop standing start {name}`"
-        case Press.STOP:
-            yield f"To stop it: `the-loop standing stop {name}`"
-        case Press.RESTART:
-            yield f"To restart it: `the-loop standing restart {name}`"
-        case Press.ANEW:
-            yield f"To begin a new conversation: `the-loop standing start {name} --fresh`"
         case Press.STOP_LOOP:
             yield f"To stop the loop: `the-loop loop stop {button.target}`"
         case Press.OPTION | Press.SEND_AGAIN:
             pass
+        case Press.STOP | Press.RESTART | Press.ANEW:
+            pass  # offered besides: what the post is about does not ask for it
     if button.press in (Press.SEND_AGAIN, Press.START_AND_SEND):
         say = f"`the-loop standing say {name} --text TEXT`"
         yield "To send it again: write it here again" if replies else f"To send it again: {say}"
