@@ -57,10 +57,20 @@ def _answered(arguments: list[str]) -> int:
         return 130
     except (OutputBroken, BrokenPipeError):
         raise
-    except Exception:
-        flush_output()  # click prints its help itself: then that is what cannot be written
+    except Exception as error:
+        if isinstance(error, OSError) and _was_printing(error):
+            raise OutputBroken(error) from error
+        flush_output()  # the same, of what stands in a buffer still
         logger(__name__).exception("command failed")
         return _told(arguments, Defect())
+
+
+def _was_printing(error: OSError) -> bool:
+    """Return whether click could not print its help or our version, which it does itself."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and at.tb_frame.f_globals.get("__name__") == "click.utils"
 
 
 class Defect(CoreError):

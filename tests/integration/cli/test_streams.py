@@ -69,9 +69,10 @@ def test_closed_streams_change_no_exit_code(config: Path, shell: str, words: Seq
     ],
     ids=" ".join,
 )
-def test_output_that_cannot_be_written_is_said(config: Path, words: Sequence[str]) -> None:
-    """One line with the reason, and exit code 1."""
-    done = run(config, "> /dev/full", *words)
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_output_that_cannot_be_written_is_said(config: Path, words: Sequence[str], unbuffered: str) -> None:
+    """One line with the reason, and exit code 1, whether or not Python keeps it in a buffer (PYTHONUNBUFFERED)."""
+    done = run(config, "> /dev/full", *words, PYTHONUNBUFFERED=unbuffered)
 
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1:] == [line for line in done.stderr.splitlines() if "No space left" in line]
