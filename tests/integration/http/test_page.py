@@ -13,6 +13,7 @@ import pytest
 from tests.integration.http.conftest import Answered, Web
 from tests.support.product import NAME, Product
 from tests.support.tmux import wait_until
+from tests.support.web import AtSocket
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +166,29 @@ def test_an_unknown_session_has_no_screen(served: Web) -> None:
     """It is told before the stream begins."""
     with watched(served, logged_in(served), "nobody") as stream:
         assert stream.status == 404
+
+
+def test_without_a_port_a_forwarded_socket_serves_it(alone: Product) -> None:
+    """The link is for the other end of `ssh -L`, whose browser names a port of its own in Host and Origin."""
+    alone.configure(service={})
+    alone.serve()
+    told = alone.cli("page", "--json").json
+    key = told["elsewhere"]["url"].partition("#login=")[2]
+    connection = AtSocket(alone.paths.http_socket)
+    host = {"Host": "localhost:4114", "Origin": "http://localhost:4114"}
+
+    connection.request("POST", "/page/login", json.dumps({"key": key}), {**host, "Content-Type": "application/json"})
+    answer = connection.getresponse()
+    own = json.loads(answer.read())["key"]
+    cookie = (answer.headers["set-cookie"] or "").partition(";")[0]
+    connection.request("GET", "/api/v1/standing-sessions", headers={**host, "Cookie": cookie, "X-The-Loop-Key": own})
+    rows = json.loads(connection.getresponse().read())
+    connection.close()
+
+    assert told["url"] is None
+    assert str(alone.paths.http_socket) in told["elsewhere"]["command"]
+    assert cookie.startswith("the_loop_4114=")
+    assert [row["name"] for row in rows["sessions"]] == [NAME]
 
 
 def test_without_a_service_the_command_says_what_to_do(alone: Product) -> None:
