@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,15 @@ def test_the_page_makes_no_html_of_strings_and_asks_nobody_else(path: Path) -> N
 
     assert re.findall(sinks, text) == []
     assert [found for found in re.findall(r"https?://[\w.]+", text) if found != "http://www.w3.org"] == []
+
+
+def test_an_installation_has_every_file_of_the_page() -> None:
+    """A wheel holds what pyproject.toml names: a file of a new folder would be missing from it."""
+    pyproject = tomllib.loads((FILES.parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = pyproject["tool"]["setuptools"]["package-data"]["core.http"]
+    packed = {path for pattern in patterns for path in FILES.parent.glob(pattern)}
+
+    assert {path for path in FILES.rglob("*") if path.is_file()} <= packed
 
 
 def test_the_licence_of_what_is_not_ours_is_there() -> None:
