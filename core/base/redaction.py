@@ -272,6 +272,23 @@ def looks() -> tuple[Look, ...]:
                 r"|do[opr]_v1_[0-9a-f]{64})(?![A-Za-z0-9_-])"
             )
         ),
+        Look(  # Shopify, Docker Hub, Vault, Terraform, Google's OAuth, Grafana, Linear, Groq, xAI, Replicate
+            re.compile(
+                r"(?<![A-Za-z0-9_-])(?:shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|dckr_pat_[A-Za-z0-9_-]{27,}"
+                r"|hv[sbr]\.[A-Za-z0-9_-]{24,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,}|ya29\.[A-Za-z0-9_-]{40,}"
+                r"|gls?a_[A-Za-z0-9]{32}_[0-9a-fA-F]{8}|lin_api_[A-Za-z0-9]{40}|gsk_[A-Za-z0-9]{48,}|xai-[A-Za-z0-9]{70,}"
+                r"|r8_[A-Za-z0-9]{37})(?![A-Za-z0-9_-])"
+            )
+        ),
+        Look(  # Tailscale, Figma, Sentry, LangSmith, Perplexity, Supabase, Postman, Atlassian, 1Password, age
+            re.compile(
+                r"(?<![A-Za-z0-9_-])(?:tskey-[a-z]{1,20}-[A-Za-z0-9]{8,40}-[A-Za-z0-9]{20,}|figd_[A-Za-z0-9_-]{40,}"
+                r"|sntry[su]_[A-Za-z0-9+/=_-]{60,}|lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}|pplx-[A-Za-z0-9]{48}"
+                r"|sbp_[0-9a-f]{40}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|ATATT3[A-Za-z0-9_=-]{150,}|ops_eyJ[A-Za-z0-9_=-]{200,}"
+                r"|AGE-SECRET-KEY-1[A-Z0-9]{58})(?![A-Za-z0-9_-])"
+            )
+        ),
+        Look(re.compile(r"(?P<keep>\b(?:AccountKey|SharedAccessKey)=)(?P<value>[A-Za-z0-9+/]{40,}={0,2})")),  # Azure
         Look(  # the address of a webhook is all that a caller needs
             re.compile(
                 r"(?P<keep>https://(?:hooks\.[a-z]{1,20}\.com/(?:services|workflows|triggers)/\w{1,40}/\w{1,40}/"

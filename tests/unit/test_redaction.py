@@ -681,3 +681,25 @@ def _bare(text: str) -> float:
     begun = time.process_time()
     Redactor().counted(text)
     return time.process_time() - begun
+
+
+_HEX, _MIXED = "0a1b2c3d4e5f60718293" * 4, "aB3dE5gH7jK9mN1pQ2rS" * 10
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        f"shpat_{_HEX[:32]}", f"dckr_pat_{_MIXED[:27]}", f"hvs.{_MIXED[:24]}", f"{_MIXED[:14]}.atlasv1.{_MIXED[:60]}",
+        f"ya29.{_MIXED[:60]}", f"glsa_{_MIXED[:32]}_{_HEX[:8]}", f"lin_api_{_MIXED[:40]}", f"gsk_{_MIXED[:52]}",
+        f"xai-{_MIXED[:80]}", f"r8_{_MIXED[:37]}", f"tskey-auth-{_MIXED[:16]}-{_MIXED[:32]}", f"figd_{_MIXED[:40]}",
+        f"sntrys_{_MIXED[:60]}", f"lsv2_pt_{_HEX[:32]}_{_HEX[:10]}", f"pplx-{_MIXED[:48]}", f"sbp_{_HEX[:40]}",
+        f"PMAK-{_HEX[:24]}-{_HEX[:34]}", f"ATATT3{_MIXED[:170]}", f"ops_eyJ{_MIXED}{_MIXED[:50]}",
+        f"AGE-SECRET-KEY-1{_MIXED[:58].upper()}", f"AccountKey={_MIXED[:86]}==",
+    ],
+)  # fmt: skip
+def test_more_makers_tokens_are_known_by_their_form(secret: str) -> None:
+    """In prose, in code and in a quote; a text that only begins so is kept."""
+    value = secret.partition("AccountKey=")[2] or secret
+    for around in ("{}", "use {} there", "`{}`", "> {};"):
+        assert Redactor().redact(around.format(secret)) == around.format(secret.replace(value, HIDDEN))
+    assert Redactor().redact(secret[:10]) == secret[:10]
