@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from pathlib import Path
@@ -17,6 +18,10 @@ from tests.unit.http.test_guard import inner
 
 OWN = [path for path in paths_of_files().values() if "vendor" not in path.parts]
 PORT = 4114
+VENDORED = {  # SHA-256 of the files of the npm package @xterm/xterm 6.0.0
+    "xterm.mjs": "b336ec65a086c056d4804b3d4c2347da5663d3f23c3f25be866467bd8857ad59",
+    "xterm.css": "854a7c0fb70e8b1a083c16797ab827299fb18744f5ad34f227b48337e33293c6",
+}
 
 
 def scope_of(
@@ -141,6 +146,12 @@ def test_an_installation_has_every_file_of_the_page() -> None:
     packed = {path for pattern in patterns for path in FILES.parent.glob(pattern)}
 
     assert {path for path in FILES.rglob("*") if path.is_file()} <= packed
+
+
+@pytest.mark.parametrize(("name", "digest"), VENDORED.items())
+def test_what_is_not_ours_is_as_its_authors_published_it(name: str, digest: str) -> None:
+    """A change of it is a newer release, with its digests here and its number in ADR 0060, and never an edit."""
+    assert hashlib.sha256((FILES / "vendor" / name).read_bytes()).hexdigest() == digest
 
 
 def test_the_licence_of_what_is_not_ours_is_there() -> None:
