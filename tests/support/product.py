@@ -110,8 +110,9 @@ class Serving:
 class Product:
     """One the-loop, addressed by the command line as people do."""
 
-    def __init__(self, folder: Path, workspace: WorkspaceThread | None) -> None:
+    def __init__(self, folder: Path, workspace: WorkspaceThread | None, executable: Path = PROGRAM) -> None:
         self.folder = folder
+        self._executable = executable
         self.socket = f"loop-test-{secrets.token_hex(4)}"
         self.paths = StatePaths(folder / "state")
         self.config = folder / "cli-config.yaml"
@@ -168,7 +169,7 @@ class Product:
         """Return the environment of every process of the product."""
         environ = {**os.environ, "HOME": str(self.folder / "home"), "TMUX_TMPDIR": str(self.folder / "tmux")}
         environ.pop("PYTHONUNBUFFERED", None)
-        environ["PATH"] = f"{PROGRAM.parent}{os.pathsep}{environ['PATH']}"
+        environ["PATH"] = f"{self._executable.parent}{os.pathsep}{environ['PATH']}"
         return {**environ, **self._tokens, **changes}
 
     # ------------------------------------------------------------ processes
@@ -197,7 +198,7 @@ class Product:
     ) -> Done:
         """Run the program with these words alone; see `begin` for `within`."""
         done = subprocess.run(
-            [*within, str(PROGRAM), *words],
+            [*within, str(self._executable), *words],
             input=stdin,
             capture_output=True,
             env=dict(env or self.environ()),
@@ -217,7 +218,7 @@ class Product:
         output = self.folder / f"output-{len(self._processes)}"
         with output.open("wb") as stream:
             process = subprocess.Popen(
-                [*within, str(PROGRAM), *words],
+                [*within, str(self._executable), *words],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
@@ -385,10 +386,10 @@ def end_tmux(socket: str, environ: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def product(workspace: WorkspaceThread | None = None) -> Iterator[Product]:
+def product(workspace: WorkspaceThread | None = None, executable: Path = PROGRAM) -> Iterator[Product]:
     """Give a product in a folder of its own: short, since the path of a Unix socket is limited."""
     folder = Path(tempfile.mkdtemp(prefix="lp-"))
-    running = Product(folder, workspace)
+    running = Product(folder, workspace, executable)
     try:
         yield running
     finally:

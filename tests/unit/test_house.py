@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 import tomllib
+from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 
 
 def _pyproject() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def version() -> str:
+    """Return the version that the distribution declares."""
+    return str(_pyproject()["project"]["version"])
 
 
 @pytest.mark.parametrize("name", ["run", "build", "dev"])
@@ -29,10 +39,64 @@ def test_every_requirement_is_pinned_with_hashes_and_names_no_index(name: str) -
 
 def test_the_run_time_requirements_are_those_of_the_distribution() -> None:
     """Whoever installs the distribution by other means needs what `make` installs."""
-    declared = {re.split(r"[>=]", line)[0] for line in _pyproject()["project"]["dependencies"]}
+    declared = {Requirement(line).name for line in _pyproject()["project"]["dependencies"]}
     wanted = (ROOT / "requirements" / "run.in").read_text(encoding="utf-8").splitlines()
 
     assert declared == {line for line in wanted if line and not line.startswith("#")}
+
+
+def test_every_requirement_is_bounded_on_both_sides_and_allows_what_is_pinned() -> None:
+    """Whoever installs the distribution without our pins gets no release that changed what we use."""
+    pins = dict(re.findall(r"^(\S+)==(\S+) ", (ROOT / "requirements" / "run.txt").read_text(), flags=re.MULTILINE))
+    requirements = [Requirement(line) for line in _pyproject()["project"]["dependencies"]]
+
+    assert [str(one) for one in requirements if {clause.operator for clause in one.specifier} != {">=", "<"}] == []
+    assert [str(one) for one in requirements if not one.specifier.contains(pins[one.name])] == []
+
+
+def test_what_the_product_imports_it_requires() -> None:
+    """By its own name, not by that of another package which happens to require it today.
+
+    A package whose version another one pins exactly (pydantic its core, mcp its types) comes with that one.
+    """
+    declared = {Requirement(line).name for line in _pyproject()["project"]["dependencies"]}
+    lines = [Requirement(line) for name in declared for line in metadata.requires(name) or []]
+    declared |= {one.name for one in lines if {clause.operator for clause in one.specifier} == {"=="}}
+    files = [ROOT / "the_loop.py", *(path for name in OWN for path in (ROOT / name).rglob("*.py"))]
+    imported = {name.split(".")[0] for path in files for name in _imports(path)}
+    providers = metadata.packages_distributions()
+
+    foreign = imported - set(sys.stdlib_module_names) - OWN
+    assert [name for name in sorted(foreign) if not {*map(_normal, providers[name])} & declared] == []
+
+
+def test_every_file_of_the_packages_is_code_or_named_as_data() -> None:
+    """setuptools leaves out of the wheel what no pattern names; tests/e2e/test_wheel.py builds it."""
+    data = _pyproject()["tool"]["setuptools"]["package-data"]
+    named = {file for package, patterns in data.items() for one in patterns for file in _of(package).glob(one)}
+    files = {path for name in OWN for path in (ROOT / name).rglob("*") if path.is_file()}
+
+    assert {path for path in files - named if path.suffix != ".py" and path.parent.name != "__pycache__"} == set()
+    assert {path for path in named if path.suffix == ".py"} == set()
+
+
+def _of(package: str) -> Path:
+    return ROOT.joinpath(*package.split("."))
+
+
+OWN = {"bot", "core", "embedded", "the_loop"}
+
+
+def _imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 CHAT_OF_OLD = {"model/oldchat.py"}  #: the names that files and answers of earlier releases have
