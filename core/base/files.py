@@ -323,7 +323,7 @@ def read_token(path: Path) -> str | None:
         os.close(descriptor)
 
 
-_WANTED = 8192
+WANTED = 8192
 _AT_LIMIT = 'ulimit -Sn "$0" && exec "$@"'  # for /bin/sh
 
 _usual: list[int] = []  # the soft limit before it was raised, where it was
@@ -334,7 +334,7 @@ def raise_limit() -> None:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _WANTED if hard == resource.RLIM_INFINITY else min(_WANTED, hard)
+    wanted = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         _usual[:] = [soft]
