@@ -15,7 +15,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from core.base.errors import LockBusy, StoreBroken, TmuxMissing, TmuxSilent
+from core.base.errors import LockBusy, TmuxMissing, TmuxSilent
+from core.base.files import broken
 from core.base.names import new_marker, new_message_id
 from core.base.values import replace
 from core.delivery.evidence import awaiting_record, before_attempt, settle_by, tell, was_pasted
@@ -288,7 +289,7 @@ def _found(paths: StatePaths, events: EventLog, record: SessionRecord, now: date
     try:
         found = read_reports(folder, record.instance_id or "", now.timestamp())
     except OSError as error:
-        raise StoreBroken(f"{folder} cannot be read: {error.strerror}", "give yourself the rights to it") from error
+        raise broken(error, folder, "read the folder") from error
     for bad in found.bad:
         _tell_bad(events, record, bad)
     return found
@@ -326,7 +327,7 @@ def _put_aside(paths: StatePaths, events: EventLog, record: SessionRecord, repor
     try:
         _tell_bad(events, record, put_aside(path, f"it cannot be taken in: {error.message}"))
     except OSError as trouble:
-        raise StoreBroken(f"{path} cannot be moved: {trouble.strerror}", "check its owner") from trouble
+        raise broken(trouble, path, "move the file away") from trouble
 
 
 def _take_all(system: System, record: SessionRecord, harness: Harness, reports: Sequence[Report]) -> bool:
@@ -342,9 +343,7 @@ def _take_all(system: System, record: SessionRecord, harness: Harness, reports: 
         try:
             discard(folder, report)
         except OSError as error:
-            raise StoreBroken(
-                f"{folder / report.name} cannot be removed: {error.strerror}", "check its owner"
-            ) from error
+            raise broken(error, folder / report.name, "remove the file") from error
     return True
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.base.errors import StoreBroken, TmuxMissing, TmuxSilent
-from core.base.files import is_file
+from core.base.files import broken, is_file
 from core.base.names import target_for
 from core.base.paths import StatePaths
 from core.base.values import dataclass, replace
@@ -328,7 +328,7 @@ def modified(path: Path, now: datetime) -> datetime | None:
     except (OverflowError, ValueError) as error:
         raise StoreBroken(f"{path} has an impossible time stamp: {error}", f"`touch {path}`") from error
     except OSError as error:
-        raise StoreBroken(f"{path} cannot be looked at: {error.strerror}", "give yourself the rights to it") from error
+        raise broken(error, path, "look at the file") from error
     return now
 
 

@@ -25,7 +25,7 @@ from core.base.errors import (
     TmuxSilent,
     UnsupportedHarness,
 )
-from core.base.files import holds_files, open_plain, read_bounded, read_plain
+from core.base.files import broken, holds_files, open_plain, read_bounded, read_plain
 from core.base.names import standing_ref, target_for
 from core.base.values import dataclass, field, replace
 from core.model.activity import Capability, consequences, graded, unfinished_text
@@ -492,7 +492,7 @@ def _kept_output(paths: StatePaths, known: Known) -> str | None:
         return None  # none was kept
     except OSError as error:
         path = output_path(paths, known.record.uid)
-        raise StoreBroken(f"{path} cannot be read: {error.strerror}", "give yourself the rights to it") from error
+        raise broken(error, path, "read the file") from error
 
 
 def _nothing_to_see(name: str, record: SessionRecord | None) -> Refused:
@@ -581,4 +581,4 @@ def _read(path: Path) -> tuple[str, datetime] | None:
     except (OverflowError, ValueError) as error:
         raise StoreBroken(f"{path} has an impossible time stamp: {error}", f"`touch {path}`") from error
     except OSError as error:
-        raise StoreBroken(f"{path} cannot be read: {error.strerror}", "give yourself the rights to it") from error
+        raise broken(error, path, "read the file") from error

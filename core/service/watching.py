@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import TypeVar
 
 from core.base.clock import Deadline
-from core.base.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
-from core.base.files import is_there
+from core.base.errors import CoreError, TmuxMissing, TmuxSilent
+from core.base.files import broken, is_there
 from core.base.names import target_for
 from core.delivery.dialogs import DialogWatch
 from core.delivery.evidence import give_back
@@ -299,7 +299,7 @@ class ObserverWorker:
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise StoreBroken(f"{folder} cannot be read: {error.strerror}", "give yourself the rights to it") from error
+            raise broken(error, folder, "read the folder") from error
 
     def _tmux(self, *, silent: bool, reason: str) -> None:
         if silent != self._silent:

@@ -1,10 +1,14 @@
 """What a program tells at great length costs nobody else their time, and what is left out of it is said."""
 
+import os
+import resource
 import time
+from contextlib import suppress
 
 import pytest
 
-from core.delivery.hook_ingest import take_told
+from core.base.errors import StoreBroken
+from core.delivery.hook_ingest import ingest_record, take_told
 from core.model.activity import Failure
 from core.model.harness import HarnessEvent, Report, TurnBlocked, TurnEnded, TurnFailed
 from core.model.message import MOST_TEXT
@@ -58,3 +62,20 @@ def test_an_answer_beyond_all_bounds_is_kept_in_part_and_says_so() -> None:
 
     assert shown == "a" * MOST_TEXT + "…\n\n[1,234 more characters were left out]"
     assert bounded_text("a" * MOST_TEXT) == "a" * MOST_TEXT
+
+
+def test_reports_that_cannot_be_read_for_want_of_descriptors_say_what_helps(scribe: System) -> None:
+    """No right is missing: the process may open no more files."""
+    record, held = recorded(scribe, "scribe"), []
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, before[1]), before[1]))
+        with suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        with pytest.raises(StoreBroken, match="ulimit -n"):
+            ingest_record(scribe, record)
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
