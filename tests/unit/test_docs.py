@@ -4,7 +4,10 @@ import re
 from functools import cache
 from pathlib import Path
 
+import click
 import pytest
+
+from core.cli.app import root
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -59,3 +62,23 @@ def test_the_index_names_every_page() -> None:
     assert {page.removeprefix("docs/") for page in PAGES if re.fullmatch(r"docs/[\w-]+\.md", page)} - named == {
         "README.md"
     }
+
+
+_CODE = re.compile(r"`[^`\n]+`|^ {4,}.+$", re.MULTILINE)
+_COMMAND = re.compile(r"\bthe-loop((?: [a-z][a-z-]*)+)")
+
+
+@pytest.mark.parametrize("page", ["docs/troubleshooting.md", "docs/upgrading.md"])
+def test_every_command_that_a_page_of_remedies_names_exists(page: str) -> None:
+    """Whoever is in trouble types what stands there."""
+    codes = "\n".join(_CODE.findall(_text(page)))
+    commands = [found.split() for found in _COMMAND.findall(codes)]
+
+    assert commands
+    assert [words for words in commands if not _exists(root, words)] == []
+
+
+def _exists(command: click.Command, words: list[str]) -> bool:
+    if not isinstance(command, click.Group):
+        return True  # what follows are its arguments
+    return bool(words) and words[0] in command.commands and _exists(command.commands[words[0]], words[1:])
