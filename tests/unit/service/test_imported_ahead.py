@@ -28,6 +28,7 @@ BY_REQUEST = {
     ("core.http.host", "core.http.app"),
     ("core.http.host", "core.http.guard"),
     ("core.service.assembly", "core.service.hosting"),  #: GET /api/v1/status
+    ("core.service.assembly", "core.http.webpage"),
 }
 
 
