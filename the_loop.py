@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.base.environment import absolute_entries
 from core.base.errors import CoreError, InvalidValue, NotRunning, Refused, UnknownMessage, UnknownSession
 
 if TYPE_CHECKING:  # at run time, `__getattr__` imports them
@@ -114,6 +115,8 @@ def connect(
         from core.sdk.transport import Local
         from core.service.wiring import build_system
 
+        if "PATH" in env:
+            env["PATH"] = absolute_entries(env["PATH"])
         return TheLoop(Local(build_system(load(config, env), env), f"cli:{user_name()}"))
     from core.sdk.transport import Remote
 

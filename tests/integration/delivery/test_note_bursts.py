@@ -79,7 +79,7 @@ class Thread:
             drain(self._posts, self.clock, 40)
 
     def notes(self) -> list[Message]:
-        """Return the notes of messages as they stand in the thread now; that of the pause or stop itself is none."""
+        """Return the notes of messages as they stand in the thread now; those of a pause, a resume or a stop are none."""
         kinds = (self.system.outbox.get(message.post_id) for message in self.chat.messages)
         return [
             message
@@ -87,7 +87,7 @@ class Thread:
             if row is not None
             and row.post.kind is OutboundKind.NOTE
             and message.thread == THREAD
-            and not row.post.id.startswith(("p-paused-", "p-stopped-"))
+            and not row.post.id.startswith(("p-paused-", "p-stopped-", "p-resumed-"))
         ]
 
     def press(self, note: Message, press: Press) -> None:

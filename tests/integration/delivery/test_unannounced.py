@@ -486,7 +486,7 @@ def test_an_answer_at_the_terminal_is_told_in_the_thread(bound: System) -> None:
     service.until(lambda: not opened(bound), "it is over")
 
     edit = post(bound, f"p-{request.id}-0-gone").post
-    assert "nswered at the terminal" in edit.text
+    assert "Answered or rejected at the terminal" in edit.text
     assert edit.buttons == ()
 
 

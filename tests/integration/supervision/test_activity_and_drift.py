@@ -175,7 +175,7 @@ def test_a_usage_limit_is_shown_and_the_session_is_idle(scribe: System) -> None:
 
     row = get_standing(scribe, "scribe")
     assert row.activity is ActivityState.IDLE
-    assert "rate_limit: API Error: too many requests" in row.detail
+    assert "its account has used up its limit (API Error: too many requests)" in row.detail
 
 
 def test_a_failed_turn_that_took_nobodys_message_is_told_once(scribe: System) -> None:
