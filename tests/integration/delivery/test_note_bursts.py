@@ -79,7 +79,7 @@ class Thread:
             drain(self._posts, self.clock, 40)
 
     def notes(self) -> list[Message]:
-        """Return the notes of messages as they stand in the thread now; those of a pause, a resume or a stop are none."""
+        """Return the notes of messages as they stand in the thread now, but those of a pause, resume or stop."""
         kinds = (self.system.outbox.get(message.post_id) for message in self.chat.messages)
         return [
             message
