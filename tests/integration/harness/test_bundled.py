@@ -158,13 +158,20 @@ def test_agent_starts_quickly(stage: Stage) -> None:
     assert took < max(2.0, bare)
 
 
+def _replace_by_folder(file: Path) -> None:
+    """Let a folder stand in the file's place, whose program may write it anew at any moment."""
+    while not file.is_dir():
+        file.unlink(missing_ok=True)
+        with suppress(FileExistsError, NotADirectoryError):
+            (file / "inside").mkdir(parents=True)
+
+
 def test_a_folder_in_the_place_of_its_status_file_costs_that_file_alone(stage: Stage) -> None:
     """Its hooks tell what it does; it goes on, and its end is in order."""
     stage.start_ready("hello")
     stage.expect(TurnEnded)
     [status] = (stage.context.folder / "agent" / "sessions").glob("*.json")
-    status.unlink()
-    (status / "inside").mkdir(parents=True)
+    _replace_by_folder(status)
 
     stage.events.clear()
     stage.keys(b"hello again\r")
