@@ -63,8 +63,12 @@ def stands_beside(line: str, message: NewMessage, others: Sequence[NewMessage]) 
     """Return whether an input line shows the message twice, or another of these with it, by their frames.
 
     Wherever its rows end: a frame may stand on two of them. What the message itself says in its text does not count.
+    False where the message's own frame is not shown: its text is taller than the screen, and what stands above it is
+    the conversation, with the frames of earlier messages.
     """
     shown, own = _squeezed(line), _squeezed(framed(message))
+    if _squeezed(head(message)) not in shown:
+        return False
     return any(shown.count(_squeezed(head(each))) > own.count(_squeezed(head(each))) for each in (message, *others))
 
 

@@ -82,7 +82,8 @@ def test_the_plan_and_the_tool_that_runs_are_shown(served: ClaudeProduct) -> Non
         {"text": "read the code", "state": "in progress"},
         {"text": "change it", "state": "pending"},
     ]
-    assert [event["detail"] for event in served.events("standing.plan")][-1] == "0 of 2 done"
+    told = "0 of 2 done"  # such events are some seconds apart
+    wait_until(lambda: told in [event["detail"] for event in served.events("standing.plan")], told, TURN)
 
 
 @pytest.mark.capability("transcript form")

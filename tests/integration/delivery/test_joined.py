@@ -63,9 +63,10 @@ def pasted(system: System, name: str, text: str) -> Deliverer:
 def test_a_text_that_stands_beside_another_of_ours_is_entered_alone(case: Case, earlier: bool) -> None:
     """The line is emptied first, and its turn takes it once."""
     system, name = case.system, case.name
-    text, before = f"the heron {earlier}", rows(system, name)
+    text = f"the heron {earlier}"
     if earlier:
-        paste(case, framed(before[-1].message))  # of which nobody knows that it stands there
+        say(system, name, "the owl", actor=ACTOR)
+        paste(case, framed(rows(system, name)[-1].message))  # of which nobody knows that it stands there
     deliverer = pasted(system, name, text)
     if not earlier:
         paste(case, framed(rows(system, name)[-1].message))

@@ -620,3 +620,5 @@ def test_an_input_line_with_more_than_the_message_is_known() -> None:
     assert stands_beside(framed(second) + own, first, [second])
     assert not stands_beside(framed(raw), raw, [first])
     assert not stands_beside(framed(replace(first, text=f"see {own}")), first, [second])
+    taller = f"> {framed(second)}\nan answer\n" + "the end of a text whose beginning is above the screen"
+    assert not stands_beside(taller, first, [second])
