@@ -1,7 +1,4 @@
-"""The sessions' locks: flock on `local/locks/<name>`. The system frees a lock when its holder ends, in whatever way.
-
-Also whether a process that left its pid somewhere is still there.
-"""
+"""The sessions' locks: flock on `local/locks/<name>`. The system frees a lock when its holder ends, in whatever way."""
 
 import fcntl
 import os
@@ -93,32 +90,3 @@ def _busy(name: str, seconds: float, descriptor: int) -> LockBusy:
         f"the lock of {name!r} was not free within {seconds:g} s: {who}",
         "wait until it is done, or look at that process; try again then",
     )
-
-
-def running_since(pid: int) -> str | None:
-    """Return when the process began, as /proc/PID/stat counts it (field 22, see proc_pid_stat(5)); None without one.
-
-    "" where there is no /proc. A pid is given to another process once its own has ended: both together name one.
-    """
-    try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            fields = file.readall().rpartition(b")")[2].split()  # from the third on: a program's name may hold blanks
-    except (FileNotFoundError, ProcessLookupError):
-        return None if os.path.exists("/proc/self/stat") or not _answers(pid) else ""
-    return None if fields[0] in (b"Z", b"X") else fields[19].decode()
-
-
-def is_running(pid: int, began: str = "") -> bool:
-    """Return whether the process lives, and is the one that began then, see `running_since`; "": nobody noted when."""
-    since = running_since(pid)
-    return since is not None and (since == began or "" in (since, began))
-
-
-def _answers(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -18,6 +18,7 @@ from typing import Any
 
 from core.base.errors import HarnessNotInstalled, TrustFailed
 from core.base.files import open_plain, read_bounded, read_plain
+from core.base.processes import answers
 from core.base.values import dataclass, replace
 from core.model.activity import ActivityState
 from core.model.harness import Report, SessionContext, StatusProbe, Working
@@ -252,15 +253,7 @@ def _is_left(name: str, written_at: Callable[[], float], now: float) -> bool:
 def _is_being_written(name: str) -> bool:
     """Return whether the hook that writes it is still there."""
     writer = _WRITER.match(name)
-    if writer is None:
-        return False
-    try:
-        os.kill(int(writer[1]), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+    return writer is not None and answers(int(writer[1]))
 
 
 def _written_at(path: Path) -> float:

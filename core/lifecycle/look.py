@@ -214,19 +214,16 @@ def _ingest_waiting(paths: StatePaths, ingest: Callable[[str], None], sessions: 
 
 def _read_late(system: System, sessions: tuple[Known, ...]) -> Mapping[str, str]:
     """Take in what records say of messages whose fate is open, where no service runs that does. Return as above."""
+    from core.delivery.evidence import Transcripts, candidates  # a list reads none
+    from core.process.presence import running_service
+
     stuck = dict[str, str]()
+    if running_service(system.paths.service_lock) is not None:
+        return stuck
     for known in sessions:
         record = known.record
-        if record is None or not record.instance_id:
-            continue
-        from core.delivery.evidence import Transcripts, candidates  # a list reads none
-        from core.process.presence import running_service
-
-        if running_service(system.paths.service_lock) is not None:
-            continue
-
         try:
-            if candidates(system.inbox, record.uid):
+            if record is not None and record.instance_id and candidates(system.inbox, record.uid):
                 Transcripts(system).read(record)
         except CoreError as error:
             stuck[known.name] = f"its record cannot be read: {error}"

@@ -21,9 +21,9 @@ from core.base.files import (
     remove_file,
     write_private,
 )
-from core.base.locks import is_running, running_since
 from core.base.names import INSTANCE_VARIABLE
 from core.base.paths import StatePaths
+from core.base.processes import is_running, running_since
 from core.config.settings import secret_variables
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import itertools
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Never, TypeVar
 
@@ -291,17 +291,11 @@ class Runner:
     def view(self, instance: str) -> View:
         """Return what the pane's screen shows now, without history. Raises NotRunning if no pane carries the tag."""
         nonce = os.urandom(8).hex()
-        for known in (self._known.get(instance), None):
-            known = known or self._find(instance)
-            if known is None:
-                break
-            reply = self._look(guard.view_line(known.pane_id, instance, nonce), None)
-            view = guard.view_of(reply.out, instance, nonce)
-            if view is not None:
-                return view
-            if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
-                _refused(reply)
-        raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
+        return self._shown(
+            instance,
+            lambda pane: self._look(guard.view_line(pane, instance, nonce), None),
+            lambda out: guard.view_of(out, instance, nonce),
+        )
 
     def frame(self, instance: str) -> Frame:
         """Return the pane's screen with its styles. Raises NotRunning if no pane carries the tag.
@@ -309,14 +303,22 @@ class Runner:
         By a tmux process of its own: whoever watches takes no turn of the control client's, by which messages go in.
         """
         nonce = os.urandom(8).hex()
+        return self._shown(
+            instance,
+            lambda pane: self._ask(guard.frame_line(pane, instance, nonce), process=True),
+            lambda out: guard.frame_of(out, instance, nonce),
+        )
+
+    def _shown(self, instance: str, ask: Callable[[str], Reply], read: Callable[[str], _T | None]) -> _T:
+        """Return what is read of the answer about the instance's pane, which is looked for anew if it moved."""
         for known in (self._known.get(instance), None):
             known = known or self._find(instance)
             if known is None:
                 break
-            reply = self._ask(guard.frame_line(known.pane_id, instance, nonce), process=True)
-            frame = guard.frame_of(reply.out, instance, nonce)
-            if frame is not None:
-                return frame
+            reply = ask(known.pane_id)
+            shown = read(reply.out)
+            if shown is not None:
+                return shown
             if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
                 _refused(reply)
         raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
@@ -329,15 +331,7 @@ class Runner:
             return Written.ABSENT
         buffer = f"{self._prefix}-{next(self._numbers)}"
         line = guard.keys_line(known.pane_id, instance, buffer, deadline, keep_controls=known.version >= (3, 7))
-        try:
-            reply = self._ask(line, data, process=True)
-            if reply.no_server:
-                return Written.ABSENT
-            answer = guard.told(reply.out) or _refused(reply)
-        except TmuxSilent:
-            self._left.add(buffer)
-            raise
-        return Written(answer[0])
+        return self._outcome(line, data, buffer, process=True)
 
     def redraw(self, instance: str) -> None:
         """Let the pane's program draw its screen anew, by a change of its height by a row. No key is written.
@@ -482,13 +476,17 @@ class Runner:
             keep_controls=known.version >= (3, 7),
             seen=seen,
         )
+        return self._outcome(line, data, buffer)
+
+    def _outcome(self, line: Line, data: bytes, buffer: str, *, process: bool = False) -> Written:
+        """Send a line that writes the data by this buffer, and return what the server says became of it."""
         try:
-            reply = self._ask(line, data)
+            reply = self._ask(line, data, process=process)
             if reply.no_server:
                 return Written.ABSENT
             answer = guard.told(reply.out) or _refused(reply)
         except TmuxSilent:
-            self._left.add(buffer)
+            self._left.add(buffer)  # it may still be made
             raise
         return Written(answer[0])
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from core.base.files import read_plain
-from core.base.locks import is_running
+from core.base.processes import is_running
 from core.base.values import dataclass, replace
 from core.harness.base import object_of, opinion_in, read_status, text_of
 from core.harness.claude.hooks import NOTIFICATION, failure_of, is_internal, pasted_parts
