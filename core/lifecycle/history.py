@@ -36,11 +36,9 @@ class Deleted:
         """Return the commands that make it again, in its conversation; "" where that is not known."""
         if not self.conversation:
             return ""
-        made = f"--harness {self.harness} --cwd {shlex.quote(self.cwd)} --no-start"
-        return (
-            f"`the-loop standing create {self.name} {made}`, then "
-            f"`the-loop standing start {self.name} --conversation {self.conversation}`"
-        )
+        made = shlex.join((self.name, "--harness", self.harness, "--cwd", self.cwd, "--no-start"))
+        started = shlex.join((self.name, "--conversation", self.conversation))
+        return f"`the-loop standing create {made}`, then `the-loop standing start {started}`"
 
 
 @dataclass(frozen=True)
