@@ -86,5 +86,6 @@ def path(session: Session) -> int:
         print_json({"path": str(location.path), "why": location.why, "exists": exists})
     else:
         missing = "" if exists else "; there is no such file, so every key has its default"
-        print_line(f"{location.path} ({location.why}{missing})")
+        print_line(str(location.path))  # alone, so that `"$(the-loop config path)"` names the file
+        warn(f"({location.why}{missing})")
     return EXIT_OK
