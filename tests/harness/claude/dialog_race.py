@@ -95,10 +95,13 @@ def _moment(product: ClaudeProduct, query: str, value: str) -> float | None:
 
 def _end_turns(product: ClaudeProduct, text: str, *, of_ours: bool) -> None:
     """Reject the dialog, let what was queued have its turn, and empty the input line."""
-    if product.status() == "waiting":
-        product.keys("Escape")
-    if of_ours:
-        product.wait_state(text, "confirmed", "unknown")
+
+    def over() -> bool:
+        if product.status() == "waiting":  # its file tells of the dialog later than the hook does
+            product.keys("Escape")
+        return product.status() != "waiting" and (not of_ours or product.state_of(text) in ("confirmed", "unknown"))
+
+    wait_until(over, f"the dialog is rejected, {text!r} is confirmed or unknown", 120, every=1.0)
     product.wait_rest()
     product.keys(*["C-u"] * 3)
 
