@@ -706,7 +706,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("config show", "Print the configuration in effect, with every key."),
     Command("config schema", "Print the JSON Schema of the file, for editors."),
     Command("config init", "Write a commented configuration file. An existing one is not changed.", Verb.CONFIGURE),
-    Command("config path", "Print which file is read; why it is that one goes to standard error."),
+    Command("config path", "Print which file is read, and why on standard error."),
     *(command for kind, title in CHATS.items() for command in _of_chat(kind, title)),
     Command(
         "completion",
