@@ -27,7 +27,19 @@ from bot.documents import Document
 from bot.intake import ASK_SECONDS, AsyncDoor, commit_before_ack
 from bot.payloads import COMMAND, KIND, Command, Identity
 from bot.settings import SlackSettings
-from bot.views import Draft, help_view, list_view, loops_view, plain_view, refusal_view, status_view, told_view
+from bot.views import (
+    ALL,
+    WHICH,
+    Draft,
+    help_view,
+    list_view,
+    loops_view,
+    plain_view,
+    refusal_view,
+    status_view,
+    told_view,
+    which_view,
+)
 from core import commandtable
 from core.base.errors import ChannelError, CoreError, UnknownSession
 from core.base.values import dataclass, field, replace
@@ -65,12 +77,13 @@ __all__ = ["AsyncApp", "send_async_response"]
 NOT_SAID = "Slack does not say at the moment who you are, so nothing was done."
 
 
-async def respond(door: AsyncDoor, url: str, draft: Draft) -> None:
-    """Show the draft to the caller alone, beside the message; what fails is logged, for nobody waits for it."""
+async def respond(door: AsyncDoor, url: str, draft: Draft, *, instead: bool = False) -> None:
+    """Show the draft to the caller alone, beside the message, or `instead` of it; what fails is logged, for nobody
+    waits for it."""
     view = await door.shown(draft)
     try:
         answered = await response_client(url).send(
-            text=view.text, blocks=list(view.blocks), response_type="ephemeral", replace_original=False
+            text=view.text, blocks=list(view.blocks), response_type="ephemeral", replace_original=instead
         )
     except ASYNC_FAILURES as error:
         log.warning("somebody was not answered", extra={"reason": str(channel_error("respond", "", error))})
@@ -118,7 +131,7 @@ async def pressed(body: Document, buttons: Buttons) -> Draft | None:
         return plain_view(f"{NOT_SAID} Press it again.")
     except CoreError as error:
         return plain_view(f"Nothing was done: {error}")
-    return told_view(told) if told.text or told.code else None
+    return told_view(told) if told.text or told.code or told.rows else None
 
 
 def _known(press: IncomingPress, person: payloads.Person) -> IncomingPress:
@@ -132,7 +145,10 @@ _LISTS: Mapping[str, Callable[[tuple[Mapping[str, Any], ...]], Draft]] = {
     "status": status_view,
     "list": list_view,
     "loops": loops_view,
+    "pause": which_view("pause"),
+    "stop": which_view("stop"),
 }
+_EVERY = "all"  #: asks, as no name does
 check_bound((verb for verb, command in in_chat(COMMANDS).items() if command.alone), (*_LISTS, _HELP))
 
 
@@ -176,6 +192,14 @@ def register_command(app: AsyncApp, sessions: Sessions) -> None:
 
     app.command(COMMAND)(run)
 
+    async def chosen(ack: AsyncAck, body: dict[str, Any]) -> None:
+        await ack()
+        asked = payloads.choice(body, WHICH, ALL)
+        draft = await answer(asked, sessions) if asked else plain_view("This choice cannot be understood here.")
+        await respond(sessions.door, payloads.response_url(body), draft, instead=True)
+
+    app.action(re.compile(f"^(?:{re.escape(WHICH)}|{re.escape(ALL)})"))(chosen)
+
 
 async def answer(asked: Command, sessions: Sessions) -> Draft:
     """Return what the caller gets to see; no data without permission."""
@@ -198,7 +222,8 @@ async def _obeyed(asked: Command, sessions: Sessions) -> Draft:
     if not sessions.has_role(asked.user, command.role):
         await sessions.refuse(asked)
         return plain_view(f"{verb}: only the operators (channels.slack.operators) may use this command.")
-    lists = command.alone and not (command.names and len(asked.words) > 1)
+    asks = command.several is not None and asked.words[1:] == (_EVERY,)
+    lists = command.alone and not asked.every and (asks or not (command.names and len(asked.words) > 1))
     try:
         return await (_listed(asked, sessions) if lists else _ordered(asked, command, sessions))
     except UnknownSession:  # the same words for one that is not there and for one that is not for this member
@@ -215,6 +240,9 @@ async def _listed(asked: Command, sessions: Sessions) -> Draft:
 
 async def _ordered(asked: Command, command: commandtable.Command, sessions: Sessions) -> Draft:
     text, more = asked.rest, command.takes_text
+    if asked.every and command.several is not None:
+        order = IncomingOrder(KIND, asked.user, asked.user_name, asked.verb, "", "")
+        return told_view(await sessions.door.order(order))
     if len(asked.words) < 2 or (more and not text.strip()) or (not more and len(asked.words) > 2):
         return plain_view(f"Usage: {COMMAND} {command.chat}")
     order = IncomingOrder(KIND, asked.user, asked.user_name, asked.verb, asked.words[1], text)

@@ -59,7 +59,7 @@ class SlackChannel:
         self._clock = clock or SystemClock()
         self._naming = Naming(self._settings, self._tokens, self._clock)
         redactor = redactor_of(environ, self._tokens.variables())
-        self._messenger = Messenger(self._settings, self._tokens, redactor, self._naming)
+        self._messenger = Messenger(self._settings, self._tokens, redactor, self._naming, self._clock)
         self._pace = pace or Pace()
         self._sweep_pace = sweep_pace or SweepPace()
         self._file_pace = file_pace or FilePace()

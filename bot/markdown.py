@@ -14,9 +14,11 @@ its language. Plain text is escaped here; `documents` does the reverse.
 """
 
 import dataclasses
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import cache, partial
 from itertools import groupby, zip_longest
 from pathlib import PurePath
@@ -725,7 +727,7 @@ MOST_PARTS = 12
 MOST_BYTES = 30_000  #: of the whole; above it becomes a file
 _SUMMARY = PART - 300  #: characters of the part that stands above a file, with room for the note
 _BEGINNING = 3 * _SUMMARY  #: characters of a whole that is above MOST_BYTES, of which that part is made
-ATTACHED = "\n\n… this is the beginning. The whole answer is attached: `{name}`, {size:,} bytes."
+ATTACHED = "\n\n… this is the beginning. The whole answer is attached, {size:,} bytes."
 
 
 def parts(post: NewPost) -> tuple[NewPost, ...]:
@@ -750,14 +752,23 @@ def wire(post: NewPost) -> str:
     return shown if shown.strip() else f"`{post.text.strip()[:20] or ' '}`"
 
 
-def file_name(post_id: str, path: str = "") -> str:
-    """Return the name of the file of a post: it is found again by it. `path`: the file's own, where it has one."""
-    return f"{post_id}-{PurePath(path).name}" if path else f"{post_id}.md"
+def file_name(post: NewPost, at: datetime) -> str:
+    """Return what the file of a post is called: `scribe-2026-11-30-2105-3f9c1a2b.md`; a file that has a name of its own
+    keeps it, as in `plan-3f9c1a2b.pdf`. Its end tells whose it is, since no message of a file carries the post's id.
+    """
+    own = PurePath(post.path)
+    stem = own.stem if post.path else f"{post.name}-{at:%Y-%m-%d-%H%M}"
+    return f"{stem}-{_mark_of(post.id)}{own.suffix if post.path else '.md'}"
 
 
 def is_file_of(post_id: str, name: str) -> bool:
-    """Return whether a file of that name is the post's."""
-    return name == file_name(post_id) or name.startswith(f"{post_id}-")
+    """Return whether a file of that name is the post's, or was by the names that an earlier release gave."""
+    earlier = name == f"{post_id}.md" or name.startswith(f"{post_id}-")
+    return earlier or PurePath(name).stem.endswith(f"-{_mark_of(post_id)}")
+
+
+def _mark_of(post_id: str) -> str:
+    return hashlib.sha256(post_id.encode()).hexdigest()[:8]
 
 
 def _answer_part(post: NewPost, number: int, text: str, kind: OutboundKind = OutboundKind.PART) -> NewPost:
@@ -767,5 +778,5 @@ def _answer_part(post: NewPost, number: int, text: str, kind: OutboundKind = Out
 def _summary(post: NewPost, made: tuple[Piece, ...]) -> tuple[NewPost, ...]:
     first = next(iter(split(made, _SUMMARY)), "")
     attachment = _answer_part(post, 2, post.text, OutboundKind.FILE)
-    note = ATTACHED.format(name=file_name(attachment.id), size=len(post.text.encode()))
+    note = ATTACHED.format(size=len(post.text.encode()))
     return _answer_part(post, 1, first + note), attachment

@@ -27,6 +27,7 @@ from bot.documents import Document
 from bot.markdown import file_name, fitted, is_file_of, wire
 from bot.payloads import Identity, Post
 from bot.settings import SlackSettings, on_loopback, url_parts
+from core.base.clock import Clock
 from core.base.errors import ChannelError
 from core.base.files import read_plain
 from core.base.names import standing_ref
@@ -110,11 +111,14 @@ _PAGES = 50  #: 10,000 messages; beyond them "not found" would be a guess
 class Messenger:
     """The bot's voice. Its methods may be called from any thread."""
 
-    def __init__(self, settings: SlackSettings, tokens: Tokens, redactor: Redactor, naming: Naming) -> None:
+    def __init__(
+        self, settings: SlackSettings, tokens: Tokens, redactor: Redactor, naming: Naming, clock: Clock
+    ) -> None:
         self._settings = settings
         self._tokens = tokens
         self._redactor = redactor
         self._naming = naming
+        self._clock = clock
         self._status_works = True
         self._identity: Identity | None = None
         self._lock = threading.Lock()
@@ -142,7 +146,7 @@ class Messenger:
                 channel=channel,
                 thread_ts=thread or None,
                 text=text,
-                blocks=button_blocks(text, buttons) if buttons else None,
+                blocks=button_blocks(text, buttons, post.name) if buttons else None,
                 metadata=_metadata(post),
                 unfurl_links=False,
                 unfurl_media=False,
@@ -162,7 +166,8 @@ class Messenger:
                 channel=channel,
                 ts=ts,
                 text=text,
-                blocks=button_blocks(text, buttons) if buttons else None,  # without any, those that stood there go
+                # without any, those that stood there go
+                blocks=button_blocks(text, buttons, post.name) if buttons else None,
                 metadata=_metadata(post),
                 link_names=False,
                 parse="none",
@@ -277,12 +282,14 @@ class Messenger:
         return Posted(self.identity().team, channel, payloads.whispered(found))
 
     def _uploaded(self, client: WebClient, post: NewPost, channel: str, thread: str) -> Posted:
-        own, redact = self.identity(), self._redactor.redact
+        own, redact, now = self.identity(), self._redactor.redact, self._clock.now()
         if post.path:
             path = Path(post.path)
-            name, title, content = file_name(post.id, redact(path.name)), redact(post.text), self._file(path)
+            title, content = redact(post.text), self._file(path)
+            name = file_name(replace(post, path=redact(path.name)), now)
         else:
-            name, title, content = file_name(post.id), f"{post.name}: the whole answer", redact(post.text).encode()
+            title, content = f"{post.name}: the whole answer", redact(post.text).encode()
+            name = file_name(post, now)
         upload(client, channel, thread, name, title, content)
         return Posted(own.team, channel, "")
 

@@ -318,6 +318,7 @@ class Command:
     response_url: str
     user_name: str = ""  #: known once users.info was asked
     rest: str = ""  #: what follows the first two words, as it was written
+    every: bool = False  #: to every session: its caller was asked
 
     @property
     def verb(self) -> str:
@@ -500,6 +501,22 @@ def press(body: Document, own: Identity) -> IncomingPress | None:
     )
     required = (found.channel, found.thread, found.ts, found.author, found.action, found.target)
     return found if all(required) else None
+
+
+def choice(body: Document, one: str, every: str) -> Command | None:
+    """Return the command that a choice of ours completes: `one` and `every` begin the action ids of a select of
+    sessions and of the button for all of them. None for anything else."""
+    listed = body.get("actions")
+    action = listed[0] if isinstance(listed, list) and listed and is_mapping(listed[0]) else {}
+    action_id, user = text_of(action, "action_id"), mapping_of(body, "user")
+    name = text_of(mapping_of(action, "selected_option"), "value")
+    if action_id.startswith(every):
+        words: tuple[str, ...] = (action_id.removeprefix(every),)
+    elif action_id.startswith(one) and name:
+        words = (action_id.removeprefix(one), name)
+    else:
+        return None
+    return Command(text_of(user, "id"), text_of(user, "team_id"), words, response_url(body), every=len(words) == 1)
 
 
 def response_url(body: Document) -> str:

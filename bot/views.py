@@ -7,11 +7,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from bot.buttons import PREFIX, confirm_object, plain_text
 from bot.markdown import escape
 from bot.payloads import COMMAND
 from core.base.values import dataclass
 from core.commandtable import Command
+from core.model.asking import confirmation_of_all, confirmation_of_one
 from core.model.channel import PrivateAnswer
+from core.model.rows import concerns
 from core.model.working import in_short
 
 Row = Mapping[str, Any]
@@ -61,6 +64,8 @@ def refusal_view(what: str, member: str) -> Draft:
 
 def told_view(told: PrivateAnswer) -> Draft:
     """Return what core tells somebody; code is shown as it is, its beginning cut where it is too long."""
+    if told.rows:
+        return status_view(told.rows)
     if not told.code:
         return plain_view(told.text)
 
@@ -103,6 +108,45 @@ def loops_view(rows: Sequence[Row]) -> Draft:
     if not looping:
         return plain_view("No session has an open loop.")
     return _lines_view(looping, _loops_line, _open_loops(sum(row["loops"] for row in looping)))
+
+
+_MOST_CHOICES = 100  #: options of a select (https://docs.slack.dev/reference/block-kit/block-elements/select-menu)
+WHICH, ALL = f"{PREFIX}which_", f"{PREFIX}all_"  #: how the ids begin of what asks to which session a verb is done
+
+
+def which_view(verb: str) -> Callable[[Sequence[Row]], Draft]:
+    """Return what asks to which session `stop` or `pause` is to be done, or whether to all."""
+
+    def asking(rows: Sequence[Row]) -> Draft:
+        names = [str(row["name"]) for row in rows if concerns(verb, row)]
+        if not names:
+            return plain_view(f"{verb}: there is no session to which that could be done.")
+        return lambda clean: _which(verb, names, clean)
+
+    return asking
+
+
+def _which(verb: str, names: Sequence[str], clean: Clean) -> View:
+    text = f"{verb.title()} which session?"
+    if len(names) > _MOST_CHOICES:
+        text += f" {len(names) - _MOST_CHOICES} are not in the list: type `{COMMAND} {verb} NAME`."
+    select: Block = {
+        "type": "static_select",
+        "action_id": f"{WHICH}{verb}",
+        "placeholder": plain_text("Choose a session", 150),
+        "options": [{"text": plain_text(clean(name), 75), "value": name} for name in names[:_MOST_CHOICES]],
+    }
+    if asked := confirmation_of_one(verb):
+        select["confirm"] = confirm_object(asked)
+    every: Block = {
+        "type": "button",
+        "action_id": f"{ALL}{verb}",
+        "text": plain_text(f"{verb.title()} all", 75),
+        "style": "danger",
+        "value": verb,
+        "confirm": confirm_object(confirmation_of_all(verb, names)),
+    }
+    return View(text, (_section(text), {"type": "actions", "elements": [select, every]}))
 
 
 def _loops_line(row: Row) -> str:

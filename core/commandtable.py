@@ -16,15 +16,15 @@ from core.model.asking import Role
 from core.model.session import Verb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from core.delivery.saying import Said
+    from core.delivery.saying import Queue, Said
     from core.lifecycle.look import Screen
     from core.loops.verbs import Asker, LoopAnswer
     from core.model.rows import Answer
     from core.session.system import System
 
-    Result = Answer | LoopAnswer | Said | Screen  #: each surface shows each of them
+    Result = Answer | LoopAnswer | Queue | Said | Screen  #: each surface shows each of them
     Run = Callable[..., Result]  #: called with a Call, and with what the command takes by its name
 
 _CHAT_SECONDS = 3.0  #: that somebody in a chat waits for their message's first fate
@@ -109,6 +109,9 @@ class Command:
     chat: str = ""  #: its usage behind `/the-loop`: "status", "pause NAME", "loops [NAME]", "say NAME TEXT"
     role: Role = Role.MEMBER  #: who may give it in a chat
     run: Run | None = None
+    several: Callable[..., Answer] | None = (
+        None  #: what a chat runs for many sessions, after it has asked which: with their names
+    )
     slow: str = ""  #: what it is doing, where that may take seconds
 
     @property
@@ -177,6 +180,12 @@ def _screen(call: Call, name: str, lines: int = 40, history: bool = False, windo
     return screen(call.system, name, lines, history=history, window=window)
 
 
+def _queue(call: Call, name: str) -> Queue:
+    from core.delivery.saying import queue_of
+
+    return queue_of(call.system, name)
+
+
 def _delete(call: Call, name: str) -> Answer:
     from core.lifecycle.create import delete_standing
 
@@ -209,6 +218,12 @@ def _stop(call: Call, name: str | None, reason: str = "") -> Answer:
     return stop_standing(call.system, name, call.actor, reason)
 
 
+def _stop_several(call: Call, names: Sequence[str]) -> Answer:
+    from core.lifecycle.stop import stop_named
+
+    return stop_named(call.system, names, call.actor)
+
+
 def _restart(call: Call, name: str) -> Answer:
     from core.lifecycle.pause import restart_standing
 
@@ -219,6 +234,12 @@ def _pause(call: Call, name: str, hard: bool = False, reason: str = "") -> Answe
     from core.lifecycle.pause import pause_standing
 
     return pause_standing(call.system, name, call.actor, reason, hard=hard)
+
+
+def _pause_several(call: Call, names: Sequence[str]) -> Answer:
+    from core.lifecycle.pause import pause_named
+
+    return pause_named(call.system, names, call.actor)
 
 
 def _resume(call: Call, name: str) -> Answer:
@@ -502,8 +523,9 @@ COMMANDS: tuple[Command, ...] = (
         "Pause a session: no new turn begins. New messages wait; background jobs go on.",
         Verb.PAUSE,
         (_NAME, Argument("--hard", "Interrupt the running turn; otherwise it ends by itself.", Kind.FLAG), _MARK),
-        chat="pause NAME",
+        chat="pause [NAME]",
         run=_pause,
+        several=_pause_several,
     ),
     Command(
         "standing resume",
@@ -555,9 +577,10 @@ COMMANDS: tuple[Command, ...] = (
         "With NAME, its waiting messages are cancelled and it stays down until it is started.",
         Verb.STOP,
         (_ANY, _MARK),
-        chat="stop NAME",
+        chat="stop [NAME]",
         role=Role.OPERATOR,
         run=_stop,
+        several=_stop_several,
         slow="ending",
     ),
     Command(
@@ -582,6 +605,8 @@ COMMANDS: tuple[Command, ...] = (
         "List the messages that are being delivered or wait, in order.",
         Verb.QUEUE,
         (_NAME, Argument("--text", "Show the messages, not only their length.", Kind.FLAG)),
+        chat="queue NAME",
+        run=_queue,
     ),
     Command("standing cancel", "Discard a message that waits; `queue NAME` lists the ids.", Verb.CANCEL, (_MESSAGE,)),
     Command(

@@ -13,21 +13,22 @@ from core.base.errors import Refused, UnknownMessage, UnknownRequest
 from core.base.names import new_marker, new_message_id
 from core.base.redaction import redactor_of
 from core.chat.answering import Answering, Given, NotAnswered
-from core.chat.commands import LINES, screen_told
+from core.chat.commands import LINES, screen_told, share, told_of_one
 from core.chat.inbound import full, is_full
 from core.config.settings import secret_variables
 from core.delivery.permission_requests import Requests
 from core.delivery.saying import cancel_message, confirm_message
+from core.lifecycle.announce import renew_announcement
 from core.lifecycle.interrupt import interrupt_standing
-from core.lifecycle.look import screen
-from core.lifecycle.pause import change_conversation, restart_standing, resume_standing
+from core.lifecycle.look import get_standing, screen
+from core.lifecycle.pause import change_conversation, pause_standing, restart_standing, resume_standing
 from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.loops.verbs import Asker, stop_loop
-from core.model.asking import OF_SESSION, Button, Press, Role
+from core.model.asking import LOOKS, OF_SESSION, Button, Press, Role
 from core.model.channel import IncomingPress, PrivateAnswer
 from core.model.message import WAITING, InboxRow, MessageState, sent_again
-from core.model.posts import NewPost, OutboundKind, OutboxRow
+from core.model.posts import ANNOUNCEMENTS, NewPost, OutboundKind, OutboxRow
 from core.model.reasons import Remedy
 from core.model.rows import Answer
 from core.model.session import Outcome
@@ -70,12 +71,18 @@ class Presses:
         """
         try:
             row, button = self._judged(press)
-            if button.press is Press.SCREEN:
-                name = row.post.name
-                return screen_told(screen(self._system, name, LINES), self._redactor, name)
+            if button.press in LOOKS:
+                return self._seen(row.post.name, button.press)
             return PrivateAnswer(self._done(press, row, button))
         except _No as refused:
             return PrivateAnswer(str(refused))
+
+    def _seen(self, name: str, what: Press) -> PrivateAnswer:
+        """Return what whoever pressed it is shown of the session. Raises CoreError."""
+        if what is Press.SCREEN:
+            return screen_told(screen(self._system, name, LINES), self._redactor, name)
+        row = get_standing(self._system, name)
+        return PrivateAnswer("", rows=(self._redactor.redact_all(row.to_json()),))
 
     # ------------------------------------------------------------ may they
 
@@ -139,34 +146,60 @@ class Presses:
         return ""
 
     def _to_session(self, press: IncomingPress, row: OutboxRow, button: Button) -> str:
-        """Do it to the session, and let the note say so in the place of its buttons. Raises CoreError."""
-        name, actor, system = row.post.name, _actor(press), self._system
+        """Do it to the session, and return what whoever pressed is told. Raises CoreError.
+
+        A note says in the place of its buttons what was done, an announcement what the session does now.
+        """
+        name, announced = row.post.name, row.post.kind in ANNOUNCEMENTS
         if button.press is not Press.STOP_LOOP and button.target != row.post.uid:
             raise _No(UNKNOWN_BUTTON)
+        try:
+            done, answer = self._acted(_actor(press), row, button, note=announced)
+        finally:
+            if announced:
+                self._renew(name, row.post.uid)
+        if announced:
+            share(self._system, press.channel_kind, press.author_name, answer)
+            return told_of_one(answer)
+        if not answer.ok:
+            raise Refused(f"{name} was not {done}: {answer.sessions[0].detail}")
+        self._system.outbox.add([_marked(row, button, f"{done} by {press.author_name}")])
+        self._system.notify()
+        return ""
+
+    def _acted(self, actor: str, row: OutboxRow, button: Button, *, note: bool) -> tuple[str, Answer]:
+        """Do it, and return what was done, in words, and what the verb answered. `note`: the thread is told of it."""
+        name, system = row.post.name, self._system
         match button.press:
+            case Press.PAUSE:
+                return "paused", pause_standing(system, name, actor)
+            case Press.BREAK:
+                return "interrupted", interrupt_standing(system, name, actor)
             case Press.RESUME:
-                done, answer = "resumed", resume_standing(system, name, actor, note=False)
+                return "resumed", resume_standing(system, name, actor, note=note)
             case Press.BRING_UP:
-                done, answer = "started", start_standing(system, name, actor)
+                return "started", start_standing(system, name, actor)
             case Press.STOP:
-                done, answer = "stopped", stop_standing(system, name, actor, note=False)
+                return "stopped", stop_standing(system, name, actor, note=note)
             case Press.RESTART:
-                done, answer = "restarted", restart_standing(system, name, actor)
+                return "restarted", restart_standing(system, name, actor)
             case Press.ANEW:
-                done, answer = "started with a new conversation", change_conversation(system, name, actor, "")
+                return "started with a new conversation", change_conversation(system, name, actor, "")
             case Press.STOP_LOOP:
                 loop = system.loops.get(button.target)
                 if loop is None or loop.uid != row.post.uid:
                     raise _No(UNKNOWN_BUTTON)
                 stop_loop(system, Asker(actor), loop.id)
-                done, answer = f"{loop.id} was stopped", Answer(())
+                return f"{loop.id} was stopped", Answer(())
             case _:
                 raise _No(UNKNOWN_BUTTON)
-        if not answer.ok:
-            raise Refused(f"{name} was not {done}: {answer.sessions[0].detail}")
-        system.outbox.add([_marked(row, button, f"{done} by {press.author_name}")])
-        system.notify()
-        return ""
+
+    def _renew(self, name: str, uid: str) -> None:
+        """Let the announcement say what the session does now, and have the buttons for that. Raises StoreBroken."""
+        record = self._system.records.read(name)
+        if record is not None and record.uid == uid:
+            renew_announcement(self._system, record)
+            self._system.notify()
 
     def _message(self, row: OutboxRow, message_id: str) -> InboxRow:
         message = self._system.inbox.get(message_id)

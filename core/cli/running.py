@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, assert_never
 
-from core.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line, print_loops, print_rows, print_window, warn
+from core.cli.printing import (
+    EXIT_FAILED,
+    EXIT_OK,
+    print_json,
+    print_line,
+    print_loops,
+    print_queue,
+    print_rows,
+    print_window,
+    warn,
+)
 from core.commandtable import Call, NoHandler
 
 if TYPE_CHECKING:
     from core.cli.session import Session
     from core.commandtable import Result
+    from core.delivery.saying import Queue
     from core.lifecycle.look import Screen
     from core.loops.verbs import LoopAnswer
     from core.model.rows import Answer
@@ -42,12 +53,24 @@ def show(session: Session, result: Result, name: str) -> int:
             return _show_rows(session, result)
         case verbs.LoopAnswer():
             return _show_loops(session, result)
+        case saying.Queue():
+            return show_queue(session, result, text=False)
         case saying.Said():
             return show_said(session.system, result, as_json=session.json)
         case look.Screen():
             return _show_screen(session, result, name)
         case _:
             assert_never(result)
+
+
+def show_queue(session: Session, queue: Queue, *, text: bool) -> int:
+    """Print a session's queue, with the texts if asked for."""
+    told = queue.to_json(text=text)
+    if session.json:
+        print_json(told)
+    else:
+        print_queue(told)
+    return EXIT_OK
 
 
 def _show_rows(session: Session, answer: Answer) -> int:

@@ -25,13 +25,12 @@ from core.cli.printing import (
     print_json,
     print_line,
     print_logs,
-    print_queue,
     print_row,
     warn,
 )
 from core.cli.quick import named_actor, show_said
 from core.cli.reading import message_of, text_or_input
-from core.cli.running import run, show
+from core.cli.running import run, show, show_queue
 from core.cli.session import Session
 from core.commandtable import CHATS, thread_options
 from core.model.reasons import code_of
@@ -257,12 +256,7 @@ def queue(session: Session, name: str, text: bool) -> int:
     from core.delivery.saying import queue_of
 
     session.acting(session.system)
-    answer = queue_of(session.system, name).to_json(text=text)
-    if session.json:
-        print_json(answer)
-    else:
-        print_queue(answer)
-    return EXIT_OK
+    return show_queue(session, queue_of(session.system, name), text=text)
 
 
 def cancel(session: Session, message_id: str) -> int:

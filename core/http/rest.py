@@ -25,7 +25,7 @@ from core.commandtable import CHATS, COMMANDS, Argument, Call, Command, Kind, No
 from core.config.settings import secret_variables
 from core.delivery.answers import told_where
 from core.delivery.permission_requests import Requests
-from core.delivery.saying import Said, cancel_message, confirm_message, queue_of, say
+from core.delivery.saying import Queue, Said, cancel_message, confirm_message, queue_of, say
 from core.http.arguments import key_of
 from core.http.principal import Principal
 from core.lifecycle.create import create_standing
@@ -316,10 +316,10 @@ def _run_by(command: Command) -> Run:
     return run
 
 
-def told(asked: Asked, result: Answer | LoopAnswer | Said | Screen, name: str) -> Mapping[str, Any]:
+def told(asked: Asked, result: Answer | LoopAnswer | Queue | Said | Screen, name: str) -> Mapping[str, Any]:
     """Return what a row of the table answered."""
     match result:
-        case Answer() | Said():
+        case Answer() | Said() | Queue():
             return result.to_json()
         case LoopAnswer():
             said = exact_for(asked.system.settings, asked.system.environ, result.said)

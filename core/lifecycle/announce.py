@@ -18,7 +18,7 @@ from core.config.settings import Settings
 from core.harness.catalogue import Harnesses
 from core.lifecycle.common import VerbResult, lock, told_of, write_record
 from core.lifecycle.look import get_standing, rows_told
-from core.model.asking import Button, Press, session_buttons
+from core.model.asking import Button, Press, announced_buttons, session_buttons
 from core.model.posts import (
     OWN_CHAT,
     NewPost,
@@ -133,8 +133,30 @@ def edit_root(outbox: Outbox, bindings: Bindings, record: SessionRecord) -> None
     state = record.hold.kind.value if record.hold else "down"
     text = down_text(record.name, record.definition.description, record.hold)
     post = _post(record, OutboundKind.ROOT_UPDATE, f"root-{state}", text)
-    once = f"{record.generation}"
-    outbox.add([replace(post, id=f"{post.id}-{once}", key=f"{post.key}:{once}")])
+    once, buttons = f"{record.generation}", announced_buttons(record.uid, lives=False)
+    outbox.add([replace(post, id=f"{post.id}-{once}", key=f"{post.key}:{once}", buttons=buttons)])
+
+
+def announce_hold(system: System, record: SessionRecord) -> None:
+    """Let the announcement of a session that runs say whether it is paused, by its buttons too.
+
+    Raises nothing: a broken database is told as above.
+    """
+    try:
+        if system.bindings.of_session(record.uid) is None:
+            return
+        text, buttons = _up(system, record)
+        post = _renewed_post(record, OutboundKind.ROOT_UPDATE, text, "", system.clock.now())
+        system.outbox.add([replace(post, buttons=buttons, starts=record.instance_id or "")])
+    except StoreBroken as error:
+        _say_failed(system.events, record, error)
+
+
+def renew_announcement(system: System, record: SessionRecord) -> None:
+    """Commit what the session's announcement says as it is now. Raises StoreBroken."""
+    text, buttons = _present(system, record)
+    post = _renewed_post(record, OutboundKind.ROOT_UPDATE, text, "", system.clock.now())
+    system.outbox.add([replace(post, buttons=buttons, starts=record.instance_id or "")])
 
 
 def _say_failed(events: EventLog, record: SessionRecord, error: StoreBroken) -> None:
@@ -156,7 +178,7 @@ def _posts(system: System, record: SessionRecord, definition: Definition, told: 
     blind = blind_program(system.settings, system.harnesses, record)
     what, by, remarks = _what(system, record), f" ({why})" if why else "", f"; {more}" if more else ""
     root = root_text(record.name, what, definition.description, f"{how}{remarks}", blind)
-    buttons = screen_buttons(record, blind)
+    buttons = announced_buttons(record.uid, lives=True)
     if system.bindings.of_session(record.uid) is None and not root_waits(system.outbox, record, definition):
         first = _post(record, OutboundKind.ROOT, "up", root, home_of(system.settings, definition))
         return [replace(first, channel_kind=definition.chat_kind, buttons=buttons)]
@@ -183,11 +205,6 @@ def blind_program(settings: Settings, harnesses: Harnesses, record: SessionRecor
     """Return the harness that a session runs if it reports nothing, "" if it does: its terminal shows what it does."""
     harness = resolve_record(record, settings).harness
     return "" if harnesses.get(harness).traits.evidence else harness
-
-
-def screen_buttons(record: SessionRecord, blind: str) -> tuple[Button, ...]:
-    """Return what an announcement offers of a program that reports nothing."""
-    return (Button(Press.SCREEN, record.uid, "Show the terminal"),) if blind else ()
 
 
 def root_waits(outbox: Outbox, record: SessionRecord, definition: Definition) -> bool:
@@ -293,11 +310,16 @@ def _present(system: System, record: SessionRecord) -> tuple[str, tuple[Button, 
     row, about = get_standing(system, record.name), record.definition.description
     lives = record.status is Status.RUNNING if row.running is None else row.running
     if not lives:
-        return down_text(record.name, about, record.hold), ()
+        return down_text(record.name, about, record.hold), announced_buttons(record.uid, lives=False)
+    return _up(system, record)
+
+
+def _up(system: System, record: SessionRecord) -> tuple[str, tuple[Button, ...]]:
     since = f"since {record.started_at:%Y-%m-%d %H:%M} UTC" if record.started_at else "still"
     blind = blind_program(system.settings, system.harnesses, record)
     how = f"{since}, paused by {record.hold.by}" if record.hold else since
-    return root_text(record.name, _what(system, record), about, how, blind), screen_buttons(record, blind)
+    buttons = announced_buttons(record.uid, lives=True, paused=record.hold is not None)
+    return root_text(record.name, _what(system, record), record.definition.description, how, blind), buttons
 
 
 def _renewed_post(record: SessionRecord, kind: OutboundKind, text: str, home: str, now: datetime) -> NewPost:

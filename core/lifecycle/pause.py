@@ -18,6 +18,7 @@ from core.base.values import dataclass, replace
 from core.delivery.deliverer import Deliverer, is_soon
 from core.delivery.evidence import give_back
 from core.delivery.harness_queue import Left, held_by_harness, read_on, take_back, take_back_behind
+from core.lifecycle.announce import announce_hold
 from core.lifecycle.common import (
     Tmux,
     VerbResult,
@@ -42,10 +43,11 @@ from core.model.gate import HoldState, hold_state
 from core.model.harness import TurnSeen
 from core.model.message import IN_FLIGHT, MESSAGES, InboxRow, MessageState, sent_again
 from core.model.reasons import Because, Reason, Remedy
-from core.model.rows import Answer
+from core.model.rows import Answer, Row
 from core.model.session import Hold, HoldKind, Live, Outcome, Phase, SessionEvent, SessionRecord
 from core.model.texts import text
 from core.process.presence import running_service
+from core.session.commands import exact_for
 from core.session.conversations import check_conversation
 from core.session.folder import clear_hold_file, set_hold_file
 from core.session.notes import note_for
@@ -94,6 +96,17 @@ def pause_standing(system: System, name: str, actor: str, reason: str = "", *, h
     return Answer(rows_told(system, {name: told}))
 
 
+def pause_named(system: System, names: Sequence[str], actor: str) -> Answer:
+    """Pause these sessions, each as `pause_standing` does; what is refused of one is its row's word."""
+    rows: list[Row] = []
+    for name in names:
+        try:
+            rows += pause_standing(system, name, actor).sessions
+        except CoreError as error:
+            rows.append(Row(name).told(Outcome.FAILED, exact_for(system.settings, system.environ, str(error))))
+    return Answer(tuple(rows))
+
+
 def _mark(system: System, record: SessionRecord, actor: str, reason: str, policy: str) -> None:
     """Block turns that nobody types, then commit the mark: the file is there for as long as the mark is."""
     before = record.hold
@@ -103,8 +116,9 @@ def _mark(system: System, record: SessionRecord, actor: str, reason: str, policy
         set_hold_file(system.paths, record.uid)
     hold = Hold(HoldKind.PAUSED, actor, reason, system.clock.now(), policy)
     with failpoint(Failpoint.PAUSE_MARK):
-        write_record(system.records, system.bindings, system.activities, replace(record, hold=hold))
+        held = write_record(system.records, system.bindings, system.activities, replace(record, hold=hold))
         tell_thread(system, record, "paused", hold, Press.RESUME)
+        announce_hold(system, held)
     system.events.emit(
         "standing.paused",
         name=record.name,
@@ -349,6 +363,7 @@ def _clear(system: System, record: SessionRecord, actor: str, *, note: bool) -> 
         cleared = write_record(system.records, system.bindings, system.activities, replace(record, hold=None))
         if note:
             tell_thread(system, record, "resumed", Hold(HoldKind.PAUSED, actor, "", system.clock.now()))
+        announce_hold(system, cleared)
     if cleared.phase is not Phase.STOPPING:  # a restart that was cut short goes on to hold back the dying one's turns
         with failpoint(Failpoint.RESUME_UNBLOCK):
             clear_hold_file(system.paths, record.uid)

@@ -101,6 +101,14 @@ def stop_standing(system: System, name: str | None, actor: str, reason: str = ""
     return Answer(rows_told(system, stop_each(system, names, order, tmux), tmux.survey))
 
 
+def stop_named(system: System, names: Sequence[str], actor: str) -> Answer:
+    """End these sessions together and keep them silent. Raises UnknownSession, InvalidValue."""
+    for name in names:
+        definition_of(system.settings, system.records, name)
+    tmux = Tmux(system.runner)
+    return Answer(rows_told(system, stop_each(system, names, StopOrder(actor, "", by_name=True), tmux), tmux.survey))
+
+
 def stop_each(
     system: System, names: Iterable[str], order: StopOrder, tmux: Tmux | None = None
 ) -> dict[str, VerbResult]:

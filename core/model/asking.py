@@ -37,7 +37,10 @@ class Press(Enum):
     START = "start"
     START_AND_SEND = "start-and-send"
     SCREEN = "screen"
-    RESUME = "resume-session"  #: this and the four that follow: their target is a session's uid
+    STATUS = "session-status"  #: this and the seven that follow: their target is a session's uid
+    PAUSE = "pause-session"
+    BREAK = "interrupt-session"
+    RESUME = "resume-session"
     BRING_UP = "start-session"
     STOP = "stop-session"
     RESTART = "restart-session"
@@ -55,6 +58,9 @@ NEEDS = {
     Press.CONFIRM: Role.MEMBER,
     Press.INTERRUPT: Role.MEMBER,
     Press.SCREEN: Role.MEMBER,
+    Press.STATUS: Role.MEMBER,
+    Press.PAUSE: Role.MEMBER,
+    Press.BREAK: Role.MEMBER,
     Press.RESUME: Role.MEMBER,
     Press.STOP_LOOP: Role.MEMBER,
     Press.BRING_UP: Role.OPERATOR,
@@ -89,19 +95,73 @@ class Button:
 
 
 _LABELS = {
+    Press.STATUS: "Status",
+    Press.SCREEN: "Screen",
+    Press.PAUSE: "Pause",
+    Press.BREAK: "Interrupt",
     Press.RESUME: "Resume",
     Press.BRING_UP: "Start",
     Press.STOP: "Stop",
     Press.RESTART: "Restart",
     Press.ANEW: "New conversation",
 }
-OF_SESSION = frozenset({*_LABELS, Press.STOP_LOOP})
+LOOKS = frozenset({Press.STATUS, Press.SCREEN})  #: what changes nothing, and is shown to whoever presses it
+OF_SESSION = frozenset({*_LABELS, Press.STOP_LOOP}) - LOOKS
 
 
 def session_buttons(uid: str, *presses: Press) -> tuple[Button, ...]:
     """Return the buttons of a note that speaks of what they do to its session."""
     styles = {Press.STOP: "danger", Press.RESUME: "primary", Press.BRING_UP: "primary"}
     return tuple(Button(press, uid, _LABELS[press], style=styles.get(press, "")) for press in presses)
+
+
+def announced_buttons(uid: str, *, lives: bool, paused: bool = False) -> tuple[Button, ...]:
+    """Return the buttons of a session's announcement, by what the session does."""
+    looks = (Press.STATUS, Press.SCREEN)
+    if not lives:
+        return session_buttons(uid, *looks, Press.BRING_UP)
+    turns = (Press.RESUME,) if paused else (Press.PAUSE, Press.BREAK)
+    return session_buttons(uid, *looks, *turns, Press.RESTART, Press.STOP)
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """What is asked before something is done that cannot be taken back."""
+
+    title: str  #: at most 100 characters
+    text: str  #: plain; at most 300
+    yes: str  #: at most 30, as `no`
+    no: str = "Cancel"
+
+
+_STOPPED = "The turn ends, and the messages that wait are cancelled. Nothing starts again until somebody starts it."
+
+
+def confirmation_of(press: Press, name: str) -> Confirmation | None:
+    """Return what is asked before a button counts, None for one that asks nothing."""
+    match press:
+        case Press.STOP:
+            return Confirmation(f"Stop {name}?", _STOPPED, "Stop")
+        case Press.RESTART:
+            text = "The turn and the background jobs end. Then the same conversation is resumed."
+            return Confirmation(f"Restart {name}?", text, "Restart")
+        case Press.STOP_LOOP:
+            return Confirmation("Stop the loop?", f"It ends for good; {name} goes on.", "Stop")
+        case _:
+            return None
+
+
+def confirmation_of_one(verb: str) -> Confirmation | None:
+    """Return what is asked before the verb counts for the session that was chosen from a list."""
+    return Confirmation("Stop this session?", _STOPPED, "Stop") if verb == "stop" else None
+
+
+def confirmation_of_all(verb: str, names: Sequence[str]) -> Confirmation:
+    """Return what is asked before the verb counts for all of these sessions."""
+    text = _STOPPED if verb == "stop" else "Turns that run go on to their end; no other begins. Messages wait."
+    listed = ", ".join(names)
+    shown = listed if len(listed) <= 150 else f"{listed[:149]}…"
+    return Confirmation(f"{verb.title()} all {len(names)} sessions?", f"{shown}: {text}", f"{verb.title()} all")
 
 
 QUESTION_TOOL = "AskUserQuestion"

@@ -82,7 +82,7 @@ class IncomingOrder:
     author: str
     author_name: str
     verb: str
-    name: str
+    name: str  #: "": every session that the verb changes, which its author was asked about
     text: str
 
 
@@ -92,6 +92,7 @@ class PrivateAnswer:
 
     text: str
     code: str = ""
+    rows: tuple[Mapping[str, Any], ...] = ()  #: of sessions, as `list` has them: shown as its statuses
 
 
 @dataclass(frozen=True)

@@ -293,7 +293,8 @@ def shows(verbosity: Verbosity, kind: OutboundKind) -> bool:
     return not any(kind in ADDS[level] for level in later)
 
 
-_ANNOUNCEMENTS = frozenset({OutboundKind.ROOT.value, OutboundKind.ROOT_UPDATE.value, OutboundKind.REFRESH.value})
+ANNOUNCEMENTS = frozenset({OutboundKind.ROOT, OutboundKind.ROOT_UPDATE, OutboundKind.REFRESH})
+_ANNOUNCED = frozenset(kind.value for kind in ANNOUNCEMENTS)
 _PARTINGS = ("p-sharing-", "p-moved-", "p-closing-")  #: how the ids of posts begin that close a thread
 
 NO_ROOT = "root-gone"
@@ -328,7 +329,7 @@ def why_not(seen: ThreadSeen, ref: str, uid: str) -> str:
     root = next((post for post in seen.posts if post.ts == seen.thread), None)
     if root is None:
         return NO_ROOT
-    if root.kind not in _ANNOUNCEMENTS or (root.ref, root.uid) != (ref, uid):
+    if root.kind not in _ANNOUNCED or (root.ref, root.uid) != (ref, uid):
         return FOREIGN_ROOT
     closed = (post.kind == OutboundKind.CLOSING.value or post.post_id.startswith(_PARTINGS) for post in seen.posts)
     return PARTED if any(closed) else ""

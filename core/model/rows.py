@@ -10,7 +10,7 @@ from core.base.clock import iso
 from core.base.values import dataclass, field_names, replace
 from core.model import oldchat
 from core.model.activity import ActivityState
-from core.model.session import FAILURES, Definition, Hold, Live, Outcome, Phase, Status, Thread
+from core.model.session import FAILURES, Definition, Hold, HoldKind, Live, Outcome, Phase, Status, Thread
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,15 @@ def _remarks(detail: str) -> list[str]:
         made = [*made[:-1], f"{made[-1]}; {part}"] if unclosed else [*made, part]
         unclosed = max(0, unclosed + part.count("(") - part.count(")"))
     return made
+
+
+def concerns(verb: str, row: Mapping[str, Any]) -> bool:
+    """Return whether `stop` or `pause` would change a session, by its row as JSON."""
+    hold = row.get("hold")
+    kind = hold["kind"] if hold else ""
+    if verb == "stop":
+        return row.get("uid") is not None and kind != HoldKind.STOPPED.value
+    return row.get("running") is True and not kind
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,9 @@ class Controls:
     async def press(
         self, user: str, channel: str, ts: str, action_id: str, value: str | None = None, shown: Json | None = None
     ) -> Outcome:
-        """Press a button of a message or of an ephemeral one; `value` tells equal action ids apart.
+        """Press a button of a message or of an ephemeral one, or choose the option with that value of a select.
+
+        `value` tells equal action ids apart.
 
         `shown`: the message as this person's client still shows it, where it has changed since.
         """
@@ -154,7 +156,10 @@ class Controls:
         )
         for block in (message or {}).get("blocks", []):
             for element in (*block.get("elements", []), block.get("accessory", {})):
-                if element.get("action_id") == action_id and value in (None, element.get("value")):
+                if element.get("action_id") == action_id and _is_offered(element, value):
+                    if element["type"] == "static_select":
+                        [chosen] = [option for option in element["options"] if option["value"] == value]
+                        element = {**element, "selected_option": chosen}
                     return await self._room.interactions.press(person, place, message or {}, block["block_id"], element)
         raise ControlError(f"message {ts} of {channel} has no button {action_id!r}; look at its blocks")
 
@@ -471,3 +476,10 @@ class Controls:
     @staticmethod
     def _ids(entries: Sequence[User] | Sequence[Channel]) -> dict[str, str]:
         return {entry.name: entry.id for entry in entries}
+
+
+def _is_offered(element: Json, value: str | None) -> bool:
+    """Return whether an element can be used so: a button with that value, a select with that option."""
+    if element.get("type") == "static_select":
+        return any(option["value"] == value for option in element["options"])
+    return value in (None, element.get("value"))

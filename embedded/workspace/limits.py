@@ -27,6 +27,10 @@ ACTIONS_MAX = 25
 BUTTON_TEXT_MAX = 75
 VALUE_MAX = 2_000
 URL_MAX = 3_000
+OPTIONS_MAX = 100
+OPTION_TEXT_MAX = 75
+OPTION_VALUE_MAX = 150
+PLACEHOLDER_MAX = 150
 ID_MAX = 255
 ATTACHMENTS_MAX = 100
 METADATA_MAX = 8_192  # unpublished
@@ -197,6 +201,8 @@ def _check_element(element: Any, where: str, problems: _Problems) -> None:
         problems.note(where, "must be an element with a type")
         return
     _check_id(element, "action_id", where, problems)
+    if element["type"] == "static_select":
+        _check_select(element, where, problems)
     if element["type"] != "button":
         return
     _check_text_object(element.get("text"), f"{where}/text", problems, BUTTON_TEXT_MAX, plain=True)
@@ -210,6 +216,29 @@ def _check_element(element: Any, where: str, problems: _Problems) -> None:
         _check_confirm(element["confirm"], f"{where}/confirm", problems)
 
 
+def _check_select(element: Json, where: str, problems: _Problems) -> None:
+    """Check a select of options that are listed: https://docs.slack.dev/reference/block-kit/block-elements/."""
+    if "placeholder" in element:
+        _check_text_object(element["placeholder"], f"{where}/placeholder", problems, PLACEHOLDER_MAX, plain=True)
+    options = element.get("options")
+    if not isinstance(options, list) or not 1 <= len(options) <= OPTIONS_MAX:
+        problems.note(f"{where}/options", f"must hold 1 to {OPTIONS_MAX} items")
+        options = []
+    for position, option in enumerate(options):
+        place = f"{where}/options/{position}"
+        if not isinstance(option, dict):
+            problems.note(place, "must be an object")
+            continue
+        _check_text_object(option.get("text"), f"{place}/text", problems, OPTION_TEXT_MAX, plain=True)
+        value = option.get("value")
+        if not isinstance(value, str) or not 1 <= len(value) <= OPTION_VALUE_MAX:
+            problems.note(f"{place}/value", f"must be a string of 1 to {OPTION_VALUE_MAX} characters")
+    if "initial_option" in element and element["initial_option"] not in options:
+        problems.note(f"{where}/initial_option", "must be one of the options")
+    if "confirm" in element:
+        _check_confirm(element["confirm"], f"{where}/confirm", problems)
+
+
 def _check_confirm(confirm: Any, where: str, problems: _Problems) -> None:
     if not isinstance(confirm, dict):
         problems.note(where, "must be a confirmation dialog object")
@@ -218,6 +247,8 @@ def _check_confirm(confirm: Any, where: str, problems: _Problems) -> None:
     _check_text_object(confirm.get("text"), f"{where}/text", problems, 300)
     for key in ("confirm", "deny"):
         _check_text_object(confirm.get(key), f"{where}/{key}", problems, 30, plain=True)
+    if confirm.get("style", "primary") not in ("primary", "danger"):
+        problems.note(f"{where}/style", "must be one of primary, danger")
 
 
 def _check_id(owner: Json, key: str, where: str, problems: _Problems) -> None:

@@ -321,7 +321,8 @@ class Interactions:
             "channel_id": channel.id,
             "is_ephemeral": ephemeral,
         }
-        action = {key: element[key] for key in ("action_id", "text", "value", "style", "confirm") if key in element}
+        sent = ("type", "action_id", "text", "value", "style", "confirm", "placeholder", "selected_option")
+        action = {key: element[key] for key in sent if key in element}
         payload: Json = {
             "type": "block_actions",
             "user": {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team_id},
@@ -335,7 +336,7 @@ class Interactions:
             "response_url": self._response_url(
                 app, channel, user, {"message_ts": message["ts"], "ephemeral": ephemeral}
             ),
-            "actions": [{**action, "block_id": block_id, "type": "button", "action_ts": f"{model.now():.6f}"}],
+            "actions": [{**action, "block_id": block_id, "action_ts": f"{model.now():.6f}"}],
         }
         if not ephemeral:
             payload["message"] = message

@@ -190,7 +190,7 @@ def test_an_agent_posts_text_and_a_file_out_of_its_folder(talking: Product, thre
     wait_until(attached, "the file is attached")
 
     assert done.code == 0, done.err
-    assert [name.endswith("-report.txt") for name in attached()] == [True]
+    assert [name.startswith("report-") for name in attached()] == [True]
     assert refused == [1, 1]
     assert other.code == 1
 
@@ -265,7 +265,7 @@ def test_a_program_that_reports_nothing_is_spoken_with_by_its_screen(talking: Pr
     talking.workspace.wait_for_reaction("agents", ts, "keyboard")
     wait_until(lambda: "heard" in talking.screen(), "the program has read it")
     announced = next(message for message in talking.workspace.messages("agents") if message["ts"] == root)
-    press(talking, "alice", announced, "Show the terminal")
+    press(talking, "alice", announced, "Screen")
     whispered(talking, "alice", f"{NAME}:")
 
     assert "`parrot` reports nothing" in announced["text"]

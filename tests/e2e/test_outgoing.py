@@ -55,7 +55,8 @@ def test_a_huge_answer_is_attached(talking: Product) -> None:
     whole = talking.workspace.do(lambda controls: controls.file_text(message["files"][0]["id"]))
     assert whole == "\n".join(f"line {number} of 2000" for number in range(1, 2001))
     assert message["thread_ts"] == thread
-    assert message["files"][0]["name"] in summary["text"]
+    assert message["files"][0]["name"].startswith(f"{NAME}-")
+    assert f"{message['files'][0]['size']:,} bytes" in summary["text"]
 
 
 def test_an_answer_that_cannot_be_attached_is_kept_and_said(talking: Product) -> None:

@@ -278,6 +278,7 @@ const textObject = (text, names) =>
   text.type === "mrkdwn" ? mrkdwn(text.text, names) : el("div", { class: "text" }, el("p", {}, text.text));
 
 function element(part, press) {
+  if (part.type === "static_select") return select(part, press);
   if (part.type !== "button") return el("span", { class: "context" }, `(${part.type} is not shown here)`);
   if (part.url) return link(part.url, part.text.text);
   const style = part.style ? ` ${part.style}` : "";
@@ -286,4 +287,21 @@ function element(part, press) {
   const attributes = { "data-focus": key, "data-confirm": part.confirm ? JSON.stringify(part.confirm) : null };
   const click = (event) => press(part, event.currentTarget);
   return el("button", { class: `button${style}`, type: "button", ...attributes, on: { click } }, part.text.text);
+}
+
+// A choice counts at once, once it is confirmed where the select asks; the select itself shows what it showed before.
+function select(part, press) {
+  const label = part.placeholder?.text ?? "Select an option";
+  const change = async (event) => {
+    const list = event.currentTarget;
+    const value = list.value;
+    list.value = part.initial_option?.value ?? "";
+    if (value) await press({ ...part, value }, list);
+  };
+  const attributes = { "data-focus": `${part.action_id}/`, "data-confirm": part.confirm ? JSON.stringify(part.confirm) : null };
+  const list = el("select", { class: "choice", "aria-label": label, ...attributes, on: { change } },
+    el("option", { value: "" }, label),
+    ...part.options.map((option) => el("option", { value: option.value }, option.text.text)));
+  list.value = part.initial_option?.value ?? "";
+  return list;
 }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from core.base.errors import NotPermitted, TmuxSilent, UnknownSession
@@ -46,6 +49,87 @@ def test_fifty_sessions_fit_one_answer(workspace: WorkspaceThread, door: Door, s
 
     seen = workspace.wait_for_ephemeral("alice", lambda message: "sessions running" in message["text"])
     assert "more: `/opt/the-loop standing list`" in str(seen["blocks"])
+
+
+RUNNING = [{**ROWS[0], "uid": f"s-{name}", "name": name} for name in ("scribe", "digger")]
+WHICH, ALL = "the_loop_which_stop", "the_loop_all_stop"
+
+
+@pytest.fixture
+def operated(workspace: WorkspaceThread, door: Door) -> Iterator[Served]:
+    """The channel, connected; alice may steer, bob operates."""
+    people = {name: workspace.user_id(name) for name in ("alice", "bob")}
+    with Served(workspace, door, authorizedUsers=list(people.values()), operators=[people["bob"]]) as running:
+        door.wait_until_up()
+        yield running
+
+
+def _asked(workspace: WorkspaceThread, line: str) -> dict[str, Any]:
+    workspace.command("bob", "agents", line)
+    return workspace.wait_for_ephemeral("bob", lambda message: "which session" in message["text"])
+
+
+@pytest.mark.parametrize("line", ["/the-loop stop", "/the-loop stop all"])
+def test_a_stop_that_names_no_session_asks_which(
+    workspace: WorkspaceThread, door: Door, operated: Served, line: str
+) -> None:
+    """Nothing is done before somebody has chosen, and confirmed it. What is stopped already is not offered."""
+    door.sessions = [*RUNNING, {**ROWS[1], "uid": "s-3", "name": "sleeper"}]
+
+    seen = _asked(workspace, line)
+    asked_first = list(door.orders)
+    select, every = seen["blocks"][-1]["elements"]
+    workspace.press("bob", "agents", seen["ts"], WHICH, "digger")
+    workspace.wait_for_ephemeral("bob", lambda message: "stop done" in message["text"])
+
+    assert asked_first == []
+    assert [option["value"] for option in select["options"]] == ["scribe", "digger"]
+    assert (select["confirm"]["confirm"]["text"], every["confirm"]["confirm"]["text"]) == ("Stop", "Stop all")
+    assert "scribe, digger" in every["confirm"]["text"]["text"]
+    assert [(order.verb, order.name) for order in door.orders] == [("stop", "digger")]
+    assert [message["text"] for message in workspace.ephemerals("agents", "bob")] == ["stop done"]  # in its place
+
+
+def test_all_of_them_are_one_order(workspace: WorkspaceThread, door: Door, operated: Served) -> None:
+    """Core chooses by its author's rights, which it knows."""
+    door.sessions = list(RUNNING)
+
+    seen = _asked(workspace, "/the-loop stop")
+    workspace.press("bob", "agents", seen["ts"], ALL)
+    workspace.wait_for_ephemeral("bob", lambda message: "stop done" in message["text"])
+
+    assert [(order.verb, order.name) for order in door.orders] == [("stop", "")]
+
+
+def test_a_pause_is_chosen_without_being_confirmed(workspace: WorkspaceThread, door: Door, operated: Served) -> None:
+    """It can be taken back; all of them at once are confirmed."""
+    door.sessions = list(RUNNING)
+
+    workspace.command("alice", "agents", "/the-loop pause")
+    seen = workspace.wait_for_ephemeral("alice", lambda message: "which session" in message["text"])
+
+    select, every = seen["blocks"][-1]["elements"]
+    assert ("confirm" in select, "confirm" in every) == (False, True)
+
+
+def test_whoever_may_not_stop_is_not_asked_which(workspace: WorkspaceThread, door: Door, operated: Served) -> None:
+    """A member who is no operator sees no name."""
+    door.sessions = list(RUNNING)
+
+    workspace.command("alice", "agents", "/the-loop stop")
+
+    seen = workspace.wait_for_ephemeral("alice", lambda message: "operators" in message["text"])
+    assert "scribe" not in str(seen)
+
+
+def test_more_sessions_than_a_select_holds(workspace: WorkspaceThread, door: Door, operated: Served) -> None:
+    """A hundred can be chosen, the others typed."""
+    door.sessions = [{**RUNNING[0], "name": f"session-{n}", "uid": f"s-{n}"} for n in range(120)]
+
+    seen = _asked(workspace, "/the-loop stop")
+
+    assert len(seen["blocks"][-1]["elements"][0]["options"]) == 100
+    assert "20 are not in the list" in seen["text"]
 
 
 def test_an_unknown_verb_is_answered_with_the_known_ones(
@@ -113,7 +197,7 @@ def test_loops_that_cannot_be_shown_are_said(workspace: WorkspaceThread, door: D
     assert seen["text"].endswith("`/the-loop list` shows those that are")
 
 
-@pytest.mark.parametrize("verb", ["say", "screen", "pause", "resume", "interrupt"])
+@pytest.mark.parametrize("verb", ["say", "screen", "queue", "pause", "resume", "interrupt"])
 def test_each_verb_of_members_reaches_core(workspace: WorkspaceThread, door: Door, served: Served, verb: str) -> None:
     """With the session's name, the rest of the words where it takes any, and the answer for the caller alone."""
     words = " do it, please" if verb == "say" else ""

@@ -260,7 +260,7 @@ def said_in(system: System, chat: Chat, channel: str, thread: str) -> tuple[Verd
 
 
 def test_a_program_that_reports_nothing_is_announced_as_one(stopped: System, chat: Chat, clock: HandClock) -> None:
-    """What it cannot tell, what the mark means, and a button by which somebody far from the terminal looks at it."""
+    """What it cannot tell, and what the mark means; a button lets somebody far from the terminal look at it."""
     brisk = replace(definition("scribe", slack=True), harness="brisk")
     runs = replace(recorded(stopped, "scribe"), definition=brisk, harness_in_use="brisk")
 
@@ -270,5 +270,4 @@ def test_a_program_that_reports_nothing_is_announced_as_one(stopped: System, cha
     [root] = chat.messages
     assert "`brisk` reports nothing" in root.text
     assert "`the-loop standing screen scribe`" in root.text
-    [button] = chat.shown[root.ts]
-    assert (button.press, button.target) == (Press.SCREEN, "s-1")
+    assert (Press.SCREEN, "s-1") in [(button.press, button.target) for button in chat.shown[root.ts]]

@@ -9,6 +9,7 @@ from core.base.values import replace
 from core.chat.commands import Orders
 from core.chat.inbound import Inbound, NullMirror
 from core.delivery.deliverer import Deliverer
+from core.delivery.saying import say
 from core.lifecycle.stop import stop_standing
 from core.model.channel import IncomingOrder, IncomingReply
 from core.model.message import MessageState
@@ -137,3 +138,59 @@ def test_a_created_session_of_which_nobody_can_read_who_may_is_open_to_nobody(bo
         Orders(bound, "slack", lambda _, __: True).order(IncomingOrder("slack", "U1", "alice", verb, "digger", ""))
 
     assert dropped(bound) == []
+
+
+def test_a_queue_is_shown_with_its_texts_to_those_who_may_steer(bound: System) -> None:
+    """In its order, each in one line, shortened and without secrets; others are not told that the session is there."""
+    order(bound, "pause")
+    texts = ["first\nof two lines " + "x" * 400, "the key is AKIAIOSFODNN7ABCDEFG"]
+    for text in texts:
+        say(bound, "scribe", text, actor="cli:ann", who="ann", wait=0)
+    asked = IncomingOrder("slack", "U-alice", "alice", "queue", "scribe", "")
+    told = Orders(bound, "slack", lambda _, __: True).order(asked)
+
+    assert told.text == f"scribe: 2 messages, at most {bound.settings.limits.queued_per_session} may wait."
+    first, shown, second, hidden = told.code.splitlines()
+    assert ("ann, " in first, " ago, " in first, first.split()[0]) == (True, True, rows(bound)[-2].message.id)
+    assert (shown.strip().startswith("first of two lines"), len(shown) < 200, shown[-1]) == (True, True, "…")
+    assert second.split()[0] == rows(bound)[-1].message.id
+    assert (hidden.strip(), "AKIA" in told.code) == ("the key is [redacted]", False)
+    with pytest.raises(UnknownSession):
+        Orders(bound, "slack", lambda _, __: False).order(asked)
+
+
+def test_a_long_queue_says_how_many_more_there_are(bound: System) -> None:
+    """What a chat shows has an end; nothing is left out in silence."""
+    order(bound, "pause")
+    for number in range(15):
+        say(bound, "scribe", f"{number} " + "y" * 300, actor="cli:ann", who="ann", wait=0)
+    told = Orders(bound, "slack", lambda _, __: True).order(IncomingOrder("slack", "U1", "a", "queue", "scribe", ""))
+
+    lines = told.code.splitlines()
+    shown = (len(lines) - 1) // 2
+    assert lines[-1] == f"… and {15 - shown} more"
+    assert len(told.code) < 2_200
+
+
+def test_all_are_stopped_together_that_their_operator_may_stop(bound: System) -> None:
+    """What is stopped already is not named again, and where nothing is left that is said."""
+    every = IncomingOrder("slack", "U-alice", "alice", "stop", "", "")
+    nobody = Orders(bound, "slack", lambda _, __: False).order(every)
+    lives = bound.runner.survey()
+    told = Orders(bound, "slack", lambda _, __: True).order(every)
+    again = Orders(bound, "slack", lambda _, __: True).order(every)
+
+    assert "no session is left" in nobody.text
+    assert [pane for pane in lives.panes if not pane.dead]
+    assert told.text.startswith("scribe: stopped")
+    assert not [pane for pane in bound.runner.survey().panes if not pane.dead]
+    assert "no session is left" in again.text
+
+
+def test_all_are_paused_and_what_cannot_be_is_named(bound: System) -> None:
+    """One that has just ended does not keep the others from being paused."""
+    every = IncomingOrder("slack", "U-alice", "alice", "pause", "", "")
+    told = Orders(bound, "slack", lambda _, __: True).order(every)
+
+    assert told.text.startswith("scribe: paused")
+    assert notes(bound) == ["`scribe` was paused by slack:U-alice."]

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from core.base.errors import Refused
 from core.chat.presses import Presses
 from core.delivery.permission_requests import Requests
 from core.lifecycle.pause import pause_standing
 from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.loops.verbs import Asker, create_loop
-from core.model.asking import Button, Press, Request, Role
+from core.model.asking import Press, Request, Role, announced_buttons, session_buttons
 from core.model.channel import IncomingPress
 from core.model.loop import LoopRequest, LoopStatus
 from core.model.posts import NewPost, OutboundKind, PostState
@@ -327,7 +328,7 @@ def test_a_button_shows_the_terminal_to_whoever_pressed(bound: System) -> None:
     """Without secrets, again and again, and to those who may steer alone; the post stays as it is."""
     uid, _ = record_of(bound)
     root = NewPost("p-root", "root:1", OutboundKind.ROOT, uid, "scribe", "slack", "up", "C1",
-                   buttons=(Button(Press.SCREEN, uid, "Show the terminal"),))  # fmt: skip
+                   buttons=session_buttons(uid, Press.SCREEN))  # fmt: skip
     bound.outbox.add([root])
     sent = next(row for row in bound.outbox.due("slack", bound.clock.now()) if row.post.kind is OutboundKind.ROOT)
     bound.outbox.advance(sent, PostState.SENT, ts=THREAD)
@@ -343,6 +344,82 @@ def test_a_button_shows_the_terminal_to_whoever_pressed(bound: System) -> None:
     assert again == first
     assert (stranger.code, "Only people who may steer" in stranger.text) == ("", True)
     assert bound.outbox.due("slack", bound.clock.now()) == waiting
+
+
+def announced(system: System) -> IncomingPress:
+    """Note that the announcement of a running session stands in the channel, and return a press of its Status."""
+    uid, _ = record_of(system)
+    root = NewPost("p-root", "root:1", OutboundKind.ROOT, uid, "scribe", "slack", "up", "C1",
+                   buttons=announced_buttons(uid, lives=True))  # fmt: skip
+    system.outbox.add([root])
+    shown(system)
+    return IncomingPress("slack", "T1", "C1", THREAD, THREAD, "U2", "bob", "T1", False, "session-status", uid)
+
+
+def shown(system: System) -> NewPost:
+    """Note that the announcement's latest edit is shown, and return it."""
+    found = system.database.read("SELECT id FROM outbox WHERE kind IN ('root', 'root-update', 'refresh') ORDER BY seq")
+    row = system.outbox.get(found[-1]["id"])
+    assert row is not None
+    assert row.state is PostState.PENDING
+    system.outbox.advance(system.outbox.advance(row, PostState.SENDING), PostState.SENT, ts=THREAD)
+    return row.post
+
+
+def labels(post: NewPost) -> list[str]:
+    """Return what stands on the post's buttons."""
+    return [button.label for button in post.buttons]
+
+
+RUNNING = ["Status", "Screen", "Pause", "Interrupt", "Restart", "Stop"]
+
+
+def test_the_announcements_buttons_follow_what_the_session_does(bound: System) -> None:
+    """Pause gives way to Resume, a stop leaves Start; whoever presses is told, and the thread has its note."""
+    press = announced(bound)
+    presses = Presses(bound, lambda _, __: True, Requests(bound))
+    paused = presses.press(replace(press, action="pause-session"))
+    while_paused = shown(bound)
+    resumed = presses.press(replace(press, action="resume-session"))
+    again = shown(bound)
+    stopped = presses.press(replace(press, action="stop-session"))
+    down = shown(bound)
+    started = presses.press(replace(press, action="start-session"))
+    up = shown(bound)
+
+    assert [told.text.split(":")[0] for told in (paused, resumed, stopped, started)] == ["scribe"] * 4
+    assert labels(while_paused) == ["Status", "Screen", "Resume", "Restart", "Stop"]
+    assert ("paused by slack:U2" in while_paused.text, "paused" in again.text) == (True, False)
+    assert labels(again) == labels(up) == RUNNING
+    assert labels(down) == ["Status", "Screen", "Start"]
+    assert [text for text in texts(bound) if "was paused" in text] == ["`scribe` was paused by slack:U2."]
+
+
+def test_a_button_that_no_longer_fits_is_judged_by_what_is_so_now(bound: System) -> None:
+    """Whoever still saw Interrupt, of a session that has been stopped since, is told; the announcement is mended."""
+    press, presses = announced(bound), Presses(bound, lambda _, __: True, Requests(bound))
+    stop_standing(bound, "scribe", ACTOR)
+    shown(bound)
+
+    with pytest.raises(Refused, match="was stopped"):
+        presses.press(replace(press, action="interrupt-session"))
+    again = presses.press(replace(press, action="stop-session"))
+
+    assert again.text.startswith("scribe: not-running")
+    assert labels(shown(bound)) == ["Status", "Screen", "Start"]
+
+
+def test_a_member_looks_and_pauses_and_only_an_operator_stops(bound: System, presses: Presses) -> None:
+    """Status is shown to whoever pressed alone; what they may not do is refused, and named."""
+    press = announced(bound)
+    status = presses.press(press)
+    refused = [presses.press(replace(press, action=f"{verb}-session")).text for verb in ("stop", "restart")]
+    paused = presses.press(replace(press, action="pause-session"))
+
+    assert [row["name"] for row in status.rows] == ["scribe"]
+    assert all("operators" in text for text in refused)
+    assert paused.text.startswith("scribe: paused")
+    assert events(bound, "channel.dropped")
 
 
 def test_a_pause_by_whoever_stands_in_the_thread_and_its_button_ends_it(bound: System, presses: Presses) -> None:

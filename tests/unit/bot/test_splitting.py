@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.markdown import MOST_BYTES, MOST_PARTS, PART, ROOM, file_name, parts, pieces, split, units, wire
+from bot.markdown import MOST_BYTES, MOST_PARTS, PART, ROOM, file_name, is_file_of, parts, pieces, split, units, wire
+from core.base.values import replace
 from core.model.posts import NewPost, OutboundKind
 
 APART = "\N{ZERO WIDTH SPACE}"
@@ -141,7 +143,7 @@ def test_a_huge_answer_is_its_beginning_and_a_file(text: str) -> None:
     first, attachment = parts(answer(text))
 
     assert (attachment.kind, attachment.text) == (OutboundKind.FILE, text)
-    assert file_name(attachment.id) in first.text
+    assert first.text.endswith(f"The whole answer is attached, {len(attachment.text.encode()):,} bytes.")
     assert units(wire(first)) <= PART
 
 
@@ -164,3 +166,17 @@ def test_only_answers_are_split() -> None:
 def test_what_shows_nothing_is_still_a_text(text: str) -> None:
     """Slack refuses an empty message."""
     assert wire(answer(text)).strip()
+
+
+def test_a_file_is_called_by_session_and_time_and_known_by_its_end() -> None:
+    """Two of one minute are told apart; an agent's file keeps its name; names of an earlier release are known."""
+    at = datetime(2026, 11, 30, 21, 5, tzinfo=UTC)
+    answers = [replace(answer("x"), id=f"p-{n}", kind=OutboundKind.FILE, name="scribe") for n in range(2)]
+    names = [file_name(each, at) for each in answers]
+    plan = file_name(replace(answers[0], kind=OutboundKind.ATTACHMENT, path="/state/plan.pdf"), at)
+
+    assert all(re.fullmatch(r"scribe-2026-11-30-2105-[0-9a-f]{8}\.md", name) for name in names)
+    assert re.fullmatch(r"plan-[0-9a-f]{8}\.pdf", plan)
+    assert [[is_file_of(each.id, name) for name in names] for each in answers] == [[True, False], [False, True]]
+    assert all(is_file_of("p-0", name) for name in (plan, "p-0.md", "p-0-plan.pdf"))
+    assert not is_file_of("p-0", "scribe-2026-11-30-2105.md")
