@@ -19,7 +19,7 @@ from bot.files import FilePace, Files
 from bot.http import HttpReader, Patience, signed
 from bot.intake import AsyncDoor, Intake
 from bot.messenger import Messenger
-from bot.payloads import KIND
+from bot.payloads import COMMAND, KIND
 from bot.settings import PRESSES, SlackSettings
 from core.base.clock import Clock, SystemClock
 from core.base.errors import ChannelError
@@ -159,6 +159,12 @@ class SlackChannel:
     def presses(self) -> bool:
         """Return whether buttons reach us: they do by Slack's call or its socket."""
         return self._settings.read.mode in PRESSES
+
+    def typed(self, role: Role) -> str:
+        """Return the slash command, where Slack's calls reach us and somebody may give it."""
+        settings = self._settings
+        held = settings.operators if role is Role.OPERATOR else settings.authorized_users
+        return COMMAND if settings.read.mode in PRESSES and held else ""
 
     def default_channel(self) -> str:
         """Return the configured channel's id, "" if none is."""

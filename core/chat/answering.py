@@ -16,7 +16,7 @@ from core.base.values import dataclass
 from core.delivery.dialogs import digest_of, forget_mode
 from core.delivery.permission_requests import Requests
 from core.delivery.screens import look
-from core.model.asking import Request, RequestKind, RequestState, understand
+from core.model.asking import REMEMBERED, Request, RequestKind, RequestState, understand
 from core.model.dialog import DOWN, LEAVES, PRESSED, UP, Dialog, offers_of
 from core.model.framing import clean, defused
 from core.model.pane import View, Written
@@ -184,6 +184,7 @@ class Given:
     """An answer: one of `allowed` (a permission), `option` (by its place, from 0) and `text` (in one's own words)."""
 
     allowed: bool | None = None
+    remember: bool = False  #: of what is allowed: the like is allowed from now on, by the request's rules
     option: int | None = None
     text: str | None = None
     question: int | None = None  #: which one it answers, from 0; None: the next
@@ -253,8 +254,10 @@ def _checked(request: Request, given: Given) -> str:
     )
     if len(ways) != 1 or ways[0] not in fitting:
         raise InvalidValue(f"a {request.kind.value} is not answered by that", allowed=f"one of: {', '.join(fitting)}")
+    if given.remember and not (given.allowed and request.rules):
+        raise InvalidValue("nothing of this answer can be remembered", allowed="an allowed permission that has rules")
     if request.kind is RequestKind.PERMISSION:
-        return ""
+        return REMEMBERED if given.remember else ""
     place = len(request.answers)
     if given.question is not None and given.question < place:
         raise NotAnswered(f"{request.by} has already answered that question.")

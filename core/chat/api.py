@@ -12,6 +12,7 @@ from core.chat.backfill import swept as note_swept
 from core.chat.commands import Orders
 from core.chat.inbound import Changes, Inbound, tell_refused
 from core.chat.presses import Presses
+from core.chat.remedies import Typed, as_done_there
 from core.config.settings import secret_variables
 from core.lifecycle.look import list_standing
 from core.model.channel import (
@@ -27,7 +28,6 @@ from core.model.channel import (
 from core.model.message import Fetch, Fetched
 from core.process.presence import Connections
 from core.session.attachments import fetched, keep_file
-from core.session.commands import exact_for
 from core.session.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -48,8 +48,9 @@ class ChatApi:
         orders: Orders,
         catching_up: CatchingUp,
         at_once: Callable[[Collection[str]], None],
+        typed: Typed,
     ) -> None:
-        """`committed` is called once something else is new in the inbox.
+        """`committed` is called once something else is new in the inbox; `typed` is the channel's.
 
         `at_once` takes the next step of the sessions with these uids.
         """
@@ -64,6 +65,7 @@ class ChatApi:
         self._inbound = inbound
         self._committed = committed
         self._at_once = at_once
+        self._typed = typed
 
     def receive(self, replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict | None, ...]], None]) -> None:
         """Run the inbound pipeline; once this returns, what passed is on the disk. Raises StoreBroken.
@@ -174,8 +176,10 @@ class ChatApi:
         tell_refused(self._system, channel_kind, author, what, name=name, press=press)
 
     def shown(self, text: str, *, verbatim: bool = False) -> str:
-        """Return a text as it may be shown: commands exact, then secrets taken out, those of a path among them."""
-        return self._redactor.redact(text if verbatim else exact_for(self._system.settings, self._system.environ, text))
+        """Return a text as it may be shown: commands as the chat has them, then secrets taken out, those of a path
+        among them."""
+        settings, environ = self._system.settings, self._system.environ
+        return self._redactor.redact(text if verbatim else as_done_there(text, settings, environ, self._typed))
 
     def sensed(self, channel_kind: str) -> None:
         """Note that an event has come."""

@@ -17,11 +17,12 @@ from core.base.errors import ChannelError, CoreError, LockBusy, RecordUnreadable
 from core.base.redaction import redactor_of
 from core.base.values import dataclass, replace
 from core.chat.rebinding import Rebinder
+from core.chat.remedies import as_done_there
 from core.chat.unsent import note_unsent
 from core.config.settings import secret_variables
 from core.model.asking import Unseen
 from core.model.channel import Channel, Posted
-from core.model.posts import NewPost, OutboundKind, OutboxRow, PostState
+from core.model.posts import OURS, NewPost, OutboundKind, OutboxRow, PostState
 from core.model.reasons import Because, Reason, because, said
 from core.model.session import Binding, Phase, SessionRecord, Thread
 from core.session.commands import exact_for
@@ -186,12 +187,15 @@ class OutboundWorker:
         return first.because if first is not None and first.reason is Reason.OVER_BEFORE else None
 
     def _dressed(self, post: NewPost) -> NewPost:
-        """Return the post as this chat can show it: without buttons where no press arrives."""
-        if not post.buttons or self._channel.presses():
+        """Return the post as this chat can show it: without buttons where no press arrives, with commands that can be
+        given there."""
+        settings, environ = self._system.settings, self._system.environ
+        if post.buttons and not self._channel.presses():
+            post = without_buttons(post, partial(exact_for, settings, environ), replies=self._channel.sweeps())
+        if post.kind not in OURS:
             return post
-        return without_buttons(
-            post, partial(exact_for, self._system.settings, self._system.environ), replies=self._channel.sweeps()
-        )
+        words = as_done_there(post.text, settings, environ, self._channel.typed, post.buttons, post.name)
+        return replace(post, text=words)
 
     def _redacted(self, post: NewPost) -> NewPost:
         """Return the post without secrets; the label of a button may be an agent's words, too.

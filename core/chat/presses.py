@@ -132,7 +132,7 @@ class Presses:
     # ------------------------------------------------------------ what it does
 
     def _done(self, press: IncomingPress, row: OutboxRow, button: Button) -> str:
-        if button.press in (Press.ALLOW, Press.DENY, Press.OPTION, Press.CHOOSE):
+        if button.press in (Press.ALLOW, Press.DENY, Press.REMEMBER, Press.OPTION, Press.CHOOSE):
             return self._answered(press, button)
         if button.press in OF_SESSION:
             return self._to_session(press, row, button)
@@ -211,8 +211,8 @@ class Presses:
         """Answer a request; the thread shows how. Raises CoreError."""
         question, option = button.place
         match button.press:
-            case Press.ALLOW | Press.DENY:
-                given = Given(allowed=button.press is Press.ALLOW)
+            case Press.ALLOW | Press.DENY | Press.REMEMBER:
+                given = Given(allowed=button.press is not Press.DENY, remember=button.press is Press.REMEMBER)
             case _:
                 given = Given(question=question, option=option)
         try:

@@ -27,6 +27,7 @@ LONGEST_INPUT = 900_000  # of all of them; the service reads a line of 1 MiB
 LONGEST_ANSWER = 1 << 24  # bytes
 LONGEST_WAIT = 86_400.0 + 120  # seconds; nobody may configure more than a day
 LONGEST_HOOK = 1 << 24  # bytes; what is cut there is no JSON any more, and the dialog stays in the terminal
+LONGEST_RULES = 2_000  # characters of the rules that a harness offers to remember; people are shown all of them
 QUESTION_TOOL = "AskUserQuestion"
 NONCE = "nonce"  # the file's name
 
@@ -153,12 +154,26 @@ def request_of(payload: dict[str, Any], instance: str, key: str) -> dict[str, An
         "tool": payload.get("tool_name") or "",
         "input": sent,
     }
+    if rules := rules_offered(payload):
+        request["rules"] = rules
     if sent is not given:
         import hashlib  # costs three milliseconds
 
         whole = json.dumps(given, sort_keys=True)
         request |= {"missing": len(whole) - len(json.dumps(sent)), "whole": hashlib.sha256(whole.encode()).hexdigest()}
     return request
+
+
+def rules_offered(payload: dict[str, Any]) -> list[Any]:
+    """Return the rules by which the harness offers to allow what is asked from now on, [] where it offers none.
+
+    `permission_suggestions` of Claude Code's PermissionRequest (2.1.197 to 2.1.332): its first `addRules` that allows.
+    """
+    for each in payload.get("permission_suggestions") or ():
+        if isinstance(each, dict) and (each.get("type"), each.get("behavior")) == ("addRules", "allow"):
+            rules = each.get("rules")
+            return rules if isinstance(rules, list) and len(json.dumps(rules)) <= LONGEST_RULES else []
+    return []
 
 
 def _nonce() -> str:
@@ -178,7 +193,10 @@ def _shortened(value: Any, limit: int) -> Any:
 
 
 def hook_output(payload: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any] | None:
-    """Return what a PermissionRequest hook prints for the answer (Claude Code 2.1.197), None if it fits no dialog."""
+    """Return what a PermissionRequest hook prints for the answer (Claude Code 2.1.197), None if it fits no dialog.
+
+    What is to be remembered is remembered by the running program alone: no file of anybody's is changed.
+    """
     if "answers" in answer:
         given = payload.get("tool_input")
         if payload.get("tool_name") != QUESTION_TOOL or not isinstance(given, dict):
@@ -186,6 +204,9 @@ def hook_output(payload: dict[str, Any], answer: dict[str, Any]) -> dict[str, An
         decision: dict[str, Any] = {"behavior": "allow", "updatedInput": {**given, "answers": answer["answers"]}}
     elif answer.get("allowed") is True:
         decision = {"behavior": "allow"}
+        if answer.get("remember") is True and (rules := rules_offered(payload)):
+            added = {"type": "addRules", "rules": rules, "behavior": "allow", "destination": "session"}
+            decision["updatedPermissions"] = [added]
     elif answer.get("allowed") is False:
         decision = {"behavior": "deny", "message": str(answer.get("message") or "denied by a person")}
     else:

@@ -19,7 +19,17 @@ from core.config.settings import secret_variables
 from core.delivery.screens import Form, Screens
 from core.delivery.snapshot import probe_of, replace_activity
 from core.model.activity import ASKING_STATES, Activity, ActivityState
-from core.model.asking import MAIN, Option, Question, Request, RequestKind, RequestState, screen_of
+from core.model.asking import (
+    MAIN,
+    Option,
+    Press,
+    Question,
+    Request,
+    RequestKind,
+    RequestState,
+    screen_of,
+    session_buttons,
+)
 from core.model.dialog import Dialog, offers_of
 from core.model.harness import StatusProbe
 from core.model.observing import second_guess, what_failed_still
@@ -247,7 +257,8 @@ def _note(record: SessionRecord, instance: str, text: str) -> NewPost:
     from core.model.posts import OWN_CHAT, NewPost, OutboundKind
 
     post_id, key = f"p-remark-{instance}", f"remark:{instance}"
-    return NewPost(post_id, key, OutboundKind.NOTE, record.uid, record.name, OWN_CHAT, text)
+    post = NewPost(post_id, key, OutboundKind.NOTE, record.uid, record.name, OWN_CHAT, text)
+    return replace(post, buttons=session_buttons(record.uid, Press.RESTART))
 
 
 def _request(system: System, record: SessionRecord, dialog: Dialog, digest: str) -> Request:

@@ -40,6 +40,7 @@ from core.model.activity import (
     remedy_of,
     what_failed,
 )
+from core.model.asking import Press, session_buttons
 from core.model.framing import takes
 from core.model.harness import (
     HarnessEvent,
@@ -57,7 +58,7 @@ from core.model.message import MessageState
 from core.model.observing import second_guess, what_failed_still
 from core.model.pane import Pane, Survey
 from core.model.posts import OWN_CHAT, NewPost, NoteStand, OutboundKind
-from core.model.reasons import OF_PLUGIN, Because, Reason, Remedy, because, said
+from core.model.reasons import OF_PLUGIN, RESTARTABLE, Because, Reason, Remedy, because, said
 from core.model.session import Phase, SessionRecord
 from core.model.texts import text
 from core.session.folder import REPORTER, context_of
@@ -180,6 +181,7 @@ def _note(
         name=record.name,
         channel_kind=OWN_CHAT,
         text=text,
+        buttons=session_buttons(record.uid, Press.RESTART) if back is None and why.reason in RESTARTABLE else (),
         edits=first,
         note=stand,
     )

@@ -29,6 +29,7 @@ from core.delivery.snapshot import probe_of
 from core.model.activity import ASKING_STATES
 from core.model.asking import (
     HookQuestion,
+    Press,
     Request,
     RequestKind,
     RequestState,
@@ -36,6 +37,7 @@ from core.model.asking import (
     asked_of,
     buttons_of,
     ended_text,
+    session_buttons,
     text_of,
     view_of,
 )
@@ -223,6 +225,7 @@ class Requests:
             tool=asked.tool,
             detail=detail,
             unseen=unseen,
+            rules=() if any(self._hide(rule)[1] for rule in asked.rules) else asked.rules,
             questions=asked.questions,
             digest=asked.digest,
         )
@@ -305,11 +308,12 @@ class Requests:
     def answer(self, request: Request, by: str, actor: str, *, allowed: bool = False, text: str = "") -> Request | None:
         """Answer the request, or its next question, and return how it stands; None if somebody was first.
 
+        `text` of a permission: REMEMBERED, or "".
         Part of the caller's open transaction, if there is one; then `wake` follows its commit.
         """
         now = self._system.clock.now()
-        answers = request.answers if request.kind is RequestKind.PERMISSION else (*request.answers, text)
-        over = len(answers) == len(request.questions)
+        answers = (*request.answers, *([text] if text or request.kind is not RequestKind.PERMISSION else []))
+        over = request.kind is RequestKind.PERMISSION or len(answers) == len(request.questions)
         state = RequestState.ANSWERED if over else RequestState.OPEN
         with self._system.database.transaction(durable=True):
             moved = self._system.requests.move(
@@ -437,7 +441,8 @@ def answer_of(request: Request, chat: str) -> Mapping[str, Any]:
     """Return the answer in the words of the socket. `chat` is what people call the place where it was given."""
     if request.kind is RequestKind.PERMISSION:
         message = f"{request.by} denied this in {chat}"
-        return {"allowed": request.allowed, **({} if request.allowed else {"message": message})}
+        remember = {"remember": True} if request.remembered else {}
+        return {"allowed": request.allowed, **({} if request.allowed else {"message": message}), **remember}
     pairs = zip(request.questions, request.answers, strict=True)
     return {"answers": {question.text: answer for question, answer in pairs}, "by": request.by}
 
@@ -479,9 +484,11 @@ def _refusal(record: SessionRecord, about: str, exact: Callable[[str], str], why
         restart = f"`the-loop standing restart {record.name}`"
         said += ". If an earlier version of the-loop started the session, restart it, so that its requests prove this"
         said += f": {exact(restart)}"
-    return NewPost(
+    post = NewPost(
         f"p-unasked-{about}", f"unasked:{about}", OutboundKind.NOTE, record.uid, record.name, OWN_CHAT, f"{said}."
     )
+    buttons = session_buttons(record.uid, Press.RESTART) if why is Reason.ASKER_UNPROVEN else ()
+    return replace(post, buttons=buttons)
 
 
 def settle(system: System, request: Request, state: RequestState, reason: str) -> Request | None:

@@ -28,6 +28,7 @@ class Press(Enum):
 
     ALLOW = "allow"
     DENY = "deny"
+    REMEMBER = "allow-and-remember"
     OPTION = "option"
     CHOOSE = "choose"  #: a choice of a dialog in the terminal, or a key of it
     CANCEL = "cancel"
@@ -51,6 +52,7 @@ class Press(Enum):
 NEEDS = {
     Press.ALLOW: Role.APPROVER,
     Press.DENY: Role.APPROVER,
+    Press.REMEMBER: Role.APPROVER,
     Press.OPTION: Role.APPROVER,
     Press.CHOOSE: Role.APPROVER,
     Press.CANCEL: Role.MEMBER,
@@ -165,6 +167,9 @@ def confirmation_of_all(verb: str, names: Sequence[str]) -> Confirmation:
 
 
 QUESTION_TOOL = "AskUserQuestion"
+REMEMBERED = "remembered"
+_REMEMBER = "Allow and remember {rules}"
+_LONGEST_BUTTON = 75  #: characters of a label; what is longer is cut in a chat
 MAIN = "main"  #: the agent of a hook that names none
 _SHOWN = 1_400  #: of a tool's input a request shows so much, by `_weight`
 _VALUE = 700  #: of one of its values
@@ -272,15 +277,21 @@ class Request:
     tool: str = ""
     detail: str = ""  #: the tool's input, without secrets, shortened
     unseen: Unseen = Unseen()  #: what `detail` does not show
+    rules: tuple[str, ...] = ()  #: a permission: by which its harness can allow the like from now on; shown whole
     questions: tuple[Question, ...] = ()
     digest: str = ""  #: of all that was asked: whoever asks the same under the key hears the same answer, nobody else
     state: RequestState = RequestState.OPEN
     allowed: bool = False  #: the answer to a permission
-    answers: tuple[str, ...] = ()  #: to the questions, in their order
+    answers: tuple[str, ...] = ()  #: to the questions, in their order; of a permission: REMEMBERED, or none
     by: str = ""  #: who answered, as people call them
     reason: str = ""  #: why it ended without an answer
     settled_at: datetime | None = None
     told: bool = False  #: whoever asked has the answer
+
+    @property
+    def remembered(self) -> bool:
+        """Return whether the like is allowed from now on, too."""
+        return self.kind is RequestKind.PERMISSION and self.allowed and REMEMBERED in self.answers
 
     @property
     def answerable_by_typing(self) -> bool:
@@ -490,7 +501,9 @@ def buttons_of(request: Request) -> tuple[Button, ...]:
         return ()
     if request.kind is RequestKind.PERMISSION:
         allow = Button(Press.ALLOW, request.id, "Allow", style="primary")
-        return (allow, Button(Press.DENY, request.id, "Deny", style="danger"))
+        remember = Button(Press.REMEMBER, request.id, _REMEMBER.format(rules=", ".join(request.rules)))
+        deny = Button(Press.DENY, request.id, "Deny", style="danger")
+        return (allow, remember, deny) if request.rules else (allow, deny)
     question, number = request.pending, len(request.answers)
     options = question.options if question is not None else ()
     if request.kind is RequestKind.DIALOG:
@@ -545,6 +558,9 @@ def _how_it_ended(request: Request) -> str:
             return f"**{visible(request.answers[0])[0]}**: chosen by {request.by}{at}."
         if request.kind is not RequestKind.PERMISSION:
             return f"**Answered** by {request.by}{at}."
+        if request.remembered:
+            rules = ", ".join(f"`{rule}`" for rule in request.rules)
+            return f"**Allowed** by {request.by}{at}. Until its program ends, it does not ask again for {rules}."
         return f"**{'Allowed' if request.allowed else 'Denied'}** by {request.by}{at}."
     return f"**{request.reason[:1].upper()}{request.reason[1:]}**{at}."
 
@@ -562,6 +578,7 @@ def fenced(text: str) -> str:
 def payload_of(request: Request) -> str:
     """Return what was asked, as JSON."""
     asked: dict[str, Any] = {"tool": request.tool, "detail": request.detail, "digest": request.digest}
+    asked["rules"] = list(request.rules)
     asked["unseen"] = [getattr(request.unseen, name) for name in _UNSEEN]
     asked["questions"] = [
         {
@@ -587,6 +604,7 @@ class HookQuestion:
     questions: tuple[Question, ...] = ()
     digest: str = ""  #: of the agent, the tool, the whole input, and how much of it was left out
     missing: int = 0  #: characters of the input that the client has left out
+    rules: tuple[str, ...] = ()  #: see Request
     wait: float | None = None  #: seconds, where the client wants less than the configured time
 
 
@@ -619,7 +637,32 @@ def _asked_of(line: Mapping[str, Any]) -> HookQuestion | None:
         kind = RequestKind.ASK
     left_out = missing if isinstance(missing, int) and missing > 0 else 0
     digest = _digest([kind.value, who, name, given, line.get("whole"), *([left_out] if left_out else [])])
-    return HookQuestion(instance, key, kind, who, name, given, questions, digest, left_out, seconds)
+    rules = rules_of(line.get("rules")) if kind is RequestKind.PERMISSION else ()
+    return HookQuestion(instance, key, kind, who, name, given, questions, digest, left_out, rules, seconds)
+
+
+def rules_of(given: Any) -> tuple[str, ...]:
+    """Return the rules as Claude Code writes them, `Bash(npm test:*)`; () unless a button shows all of them whole.
+
+    Whoever allows more than what is asked must see what that is: nothing of it is cut, hidden, or looks like something
+    else.
+    """
+    rules = given if isinstance(given, list) and given else ()
+    written = [_rule(rule) for rule in rules]
+    if any(rule is None for rule in written):
+        return ()
+    label = _REMEMBER.format(rules=", ".join(rule for rule in written if rule))
+    shown_whole = len(label) <= _LONGEST_BUTTON and visible(label)[1] == 0 and label == " ".join(label.split())
+    return tuple(rule for rule in written if rule) if shown_whole and "`" not in label else ()
+
+
+def _rule(rule: Any) -> str | None:
+    if not isinstance(rule, dict) or set(rule) - {"toolName", "ruleContent"}:
+        return None
+    tool, content = rule.get("toolName"), rule.get("ruleContent")
+    if not isinstance(tool, str) or not tool or not isinstance(content, str | None):
+        return None
+    return tool if content is None else f"{tool}({content})"
 
 
 def _digest(asked: Any) -> str:

@@ -258,6 +258,10 @@ class Channel(Protocol):
         """Return whether presses of buttons arrive; where they do not, posts have none."""
         ...
 
+    def typed(self, role: Role) -> str:
+        """Return how a command begins here that needs the role; "" where none is heard, or nobody has the role."""
+        ...
+
     def default_channel(self) -> str:
         """Return the configured channel's id."""
         ...

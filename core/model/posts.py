@@ -60,6 +60,10 @@ RANKS: Mapping[OutboundKind, int] = {
 }
 
 
+#: what we say ourselves; the rest are an agent's words, in which nothing is changed
+OURS = frozenset({K.ROOT, K.ROOT_UPDATE, K.REFRESH, K.BOOT, K.NOTE, K.WHISPER, K.CLOSING})
+
+
 @dataclass(frozen=True)
 class ProgressRow:
     """The steps of a session's latest turn."""

@@ -194,6 +194,8 @@ class Reason(StrEnum):
     PLUGIN_SILENT = "plugin-silent"  #: {name}
 
 
+#: why a session is silent that a restart mends
+RESTARTABLE = frozenset({Reason.REPORTER_GONE, Reason.PLUGIN_GONE})
 #: why the plugin is silent that reports in the place of hooks
 OF_PLUGIN = frozenset({Reason.PLUGIN_GONE, Reason.PLUGIN_SILENT})
 

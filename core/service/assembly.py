@@ -112,7 +112,16 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         presses, orders = Presses(system, channel.has_role, requests), Orders(system, channel.kind, channel.has_role)
         inbound = inbounds[channel.kind]
         door = ChatApi(
-            system, connections, inbound, changes, delivery.wake, presses, orders, catching_up, delivery.at_once
+            system,
+            connections,
+            inbound,
+            changes,
+            delivery.wake,
+            presses,
+            orders,
+            catching_up,
+            delivery.at_once,
+            channel.typed,
         )
         workers.append(Worker(channel.kind, 0, _serving(channel, door)))
     workers.append(Worker("scheduler", 0, scheduler.run))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from core.base.paths import VARIABLE, locate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from core.config.settings import Settings
@@ -46,6 +46,22 @@ def exact(text: str, source: Path | None, environ: Mapping[str, str]) -> str:
         return text
     typed = f"`{command_line(source, environ)} "
     return text.replace(typed, _NAMED).replace(_NAMED, typed)
+
+
+def each_named(text: str, settings: Settings, environ: Mapping[str, str], instead: Callable[[str, str], str]) -> str:
+    """Return the text with each command that it names, exact or not, replaced by what `instead` returns.
+
+    It is given the command's words behind the program, and the command as `exact` names it, with its backticks.
+    """
+    if "`" not in text:
+        return text
+    typed = f"`{command_line(settings.source, environ)} "
+    parts = text.replace(typed, _NAMED).split(_NAMED)
+    made = [parts[0]]
+    for part in parts[1:]:
+        words, ended, rest = part.partition("`")
+        made.append(f"{instead(words, f'{typed}{words}`')}{rest}" if ended else f"{typed}{part}")
+    return "".join(made)
 
 
 def exact_for(settings: Settings, environ: Mapping[str, str], text: str) -> str:

@@ -451,7 +451,7 @@ def without_buttons(post: NewPost, exact: Callable[[str], str], *, replies: bool
 
 def _ways(button: Button, name: str, replies: bool) -> Iterator[str]:
     match button.press:
-        case Press.ALLOW | Press.DENY | Press.CHOOSE:
+        case Press.ALLOW | Press.DENY | Press.REMEMBER | Press.CHOOSE:
             yield f"Answer it at its terminal: {attach_of(name)}"
         case Press.CANCEL | Press.CONFIRM if " " in button.target:
             yield f"One by one: `the-loop standing queue {name}` lists them"
@@ -473,7 +473,7 @@ def _ways(button: Button, name: str, replies: bool) -> Iterator[str]:
             yield f"To stop the loop: `the-loop loop stop {button.target}`"
         case Press.OPTION | Press.SEND_AGAIN:
             pass
-        case Press.STOP | Press.RESTART | Press.ANEW:
+        case Press.STOP | Press.RESTART | Press.ANEW | Press.STATUS | Press.PAUSE | Press.BREAK:
             pass  # offered besides: what the post is about does not ask for it
     if button.press in (Press.SEND_AGAIN, Press.START_AND_SEND):
         say = f"`the-loop standing say {name} --text TEXT`"

@@ -19,6 +19,7 @@ from core.model.posts import (
     FAILED,
     IN_QUEUE,
     MOVED,
+    OURS,
     RANKS,
     SHOWN_STEPS,
     Mark,
@@ -44,17 +45,6 @@ if TYPE_CHECKING:
 DUE_POSTS = queries.due_posts({kind.value: rank for kind, rank in RANKS.items()})
 _NO_NOTE = NoteStand("", 0, 0, 0)
 _OPEN = frozenset({PostState.PENDING, PostState.SENDING})
-_OURS = frozenset(  #: what we say ourselves; the rest are an agent's words, in which nothing is changed
-    {
-        OutboundKind.ROOT,
-        OutboundKind.ROOT_UPDATE,
-        OutboundKind.REFRESH,
-        OutboundKind.BOOT,
-        OutboundKind.NOTE,
-        OutboundKind.WHISPER,
-        OutboundKind.CLOSING,
-    }
-)
 
 
 class Outbox:
@@ -92,7 +82,7 @@ class Outbox:
         kind = post.channel_kind or self._own_chat(post)
         if not kind:
             return False
-        text = self._exact(post.text) if post.kind in _OURS else post.text
+        text = self._exact(post.text) if post.kind in OURS else post.text
         columns = _outbox_columns(replace(post, channel_kind=kind, text=text))
         return self._database.write(queries.ADD_POST, {**columns, "now": iso(self._clock.now())}) == 1
 

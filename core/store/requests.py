@@ -119,6 +119,7 @@ def _request(found: sqlite3.Row) -> Request:
         detail=payload["detail"],
         unseen=Unseen(*payload.get("unseen", ())),  # a row of an earlier version has none, and no digest
         digest=payload.get("digest", ""),
+        rules=tuple(payload.get("rules", ())),
         questions=questions_of(payload),
         state=column(found, "state", RequestState),
         allowed=bool(found["allowed"]),

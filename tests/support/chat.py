@@ -57,6 +57,10 @@ class Chat:
         """Let presses arrive as the test says."""
         return self.buttons
 
+    def typed(self, role: Role) -> str:
+        """Take no commands."""
+        return ""
+
     def default_channel(self) -> str:
         """Return the configured channel."""
         return HOME

@@ -25,4 +25,5 @@ def door_of(system: System, chat: Chat, at_once: Callable[[Collection[str]], Non
         Orders(system, "slack", chat.has_role),
         CatchingUp(system.clock, system.bindings),
         at_once,
+        chat.typed,
     )

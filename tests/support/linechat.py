@@ -80,6 +80,10 @@ class LineChannel:
         """Presses arrive."""
         return True
 
+    def typed(self, role: Role) -> str:
+        """Take no commands."""
+        return ""
+
     def default_channel(self) -> str:
         """Return the room."""
         return self._settings.channel

@@ -196,3 +196,28 @@ def test_questions_are_answered_one_after_another(talking: ClaudeProduct, how: s
     assert 'Which colour?\\\\\\"=\\\\\\"blue' in last or "blue" in last.split("Which colour?")[-1]
     assert second in last
     assert "something between" not in talking.screen().splitlines()[-3:]
+
+
+REMEMBERABLE = "[[tool bash python3 --version]]"
+
+
+def test_what_is_remembered_is_not_asked_again_while_the_program_runs(talking: ClaudeProduct) -> None:
+    """The button names the rule that Claude Code offers; the same command is then run without a word in the thread."""
+    thread = serve(talking)
+    talking.workspace.say("alice", "agents", REMEMBERABLE, thread)
+    asked = wait_buttons(talking, thread, ASK, 60)
+    talking.wait_status("waiting")
+    labels = [element["text"]["text"] for element in asked["blocks"][-1]["elements"]]
+    [remember] = [label for label in labels if label.startswith("Allow and remember Bash(")]
+
+    press(talking, "alice", asked, remember)
+    told = wait_text(talking, thread, asked["ts"], "it does not ask again for", 30)
+    wait_until(lambda: talking.status() == "idle", "the turn is over", 60)
+    talking.workspace.say("alice", "agents", f"{REMEMBERABLE} again", thread)
+    talking.wait_state(f"{REMEMBERABLE} again", "confirmed")
+    wait_until(lambda: talking.status() == "idle", "the second turn is over", 60)
+    asks = [message for message in talking.workspace.replies("agents", thread) if "for permission" in message["text"]]
+
+    assert remember.removeprefix("Allow and remember ") in told
+    assert [message["ts"] for message in asks] == [asked["ts"]]
+    assert not (talking.folder / "work" / ".claude" / "settings.local.json").exists()

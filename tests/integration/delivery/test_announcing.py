@@ -269,5 +269,5 @@ def test_a_program_that_reports_nothing_is_announced_as_one(stopped: System, cha
 
     [root] = chat.messages
     assert "`brisk` reports nothing" in root.text
-    assert "`the-loop standing screen scribe`" in root.text
+    assert root.text.endswith("To look: *Screen*")
     assert (Press.SCREEN, "s-1") in [(button.press, button.target) for button in chat.shown[root.ts]]

@@ -342,5 +342,5 @@ def test_a_killed_service_mends_each_note_once(thread: Thread, clock: HandClock)
     for _ in range(2):
         drain(OutboundWorker(thread.system, thread.chat), clock, 20)
 
-    assert thread.chat.calls.count("update") == before + 1
+    assert thread.chat.calls.count("update") == before + 2  # the note, and the announcement that said "paused"
     assert thread.notes()[0].text == f"2 messages to `scribe` were delivered. {EARLIER}"

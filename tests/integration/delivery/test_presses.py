@@ -109,6 +109,27 @@ def test_the_first_press_is_the_hooks_answer(bound: System, presses: Presses, ho
     assert edit.post.buttons == ()
 
 
+def test_what_is_remembered_is_told_to_the_hook_and_to_the_thread(
+    bound: System, presses: Presses, requests: Requests
+) -> None:
+    """Only an approver may; the rule that the button showed stands in the note of how it ended."""
+    rules = [{"toolName": "Bash", "ruleContent": "curl:*"}]
+    hook = Hook(requests, record_of(bound)[1], key_of(bound), rules=rules)
+    wait_until(lambda: bound.requests.open(), "the request is open")
+    [request] = bound.requests.open()
+    sent(bound, request)
+    refused = presses.press(pressed(bound, action="allow-and-remember", author="U2"))
+    presses.press(pressed(bound, action="allow-and-remember"))
+    answer = hook.lines()[-1]
+
+    assert "approvers" in refused.text
+    assert request.rules == ("Bash(curl:*)",)
+    assert answer == {"answer": {"allowed": True, "remember": True}}
+    edit = bound.outbox.get(f"p-{request.id}-1-answered")
+    assert edit is not None
+    assert "it does not ask again for `Bash(curl:*)`" in edit.post.text
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

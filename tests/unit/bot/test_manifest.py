@@ -115,7 +115,7 @@ def test_least_privilege() -> None:
 @pytest.mark.parametrize("press", Press)
 def test_every_button_has_a_listener(press: Press) -> None:
     """What a post shows is heard when it is pressed."""
-    [_, row] = button_blocks("", (Button(press, "q-1", "label", (1, 2)),))
+    [_, row] = button_blocks("", (Button(press, "q-1", "label", (1, 2)),), "scribe")
     action = {**row["elements"][0], "type": "button", "block_id": "b"}
 
     found = _listener({"type": "block_actions", "actions": [action]})

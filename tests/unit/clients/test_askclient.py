@@ -218,3 +218,46 @@ def test_an_answer_without_an_end_is_not_kept(short_path: Path, monkeypatch: pyt
 
     with service(short_path / "s", flood), pytest.raises(Undecided, match="does not end"):
         wait_for_answer(str(short_path / "s"), {"op": "request"})
+
+
+RULES = [{"toolName": "Bash", "ruleContent": "curl:*"}]
+SUGGESTED = [
+    {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
+    {"type": "addRules", "rules": RULES, "behavior": "allow", "destination": "localSettings"},
+]
+
+
+def test_what_is_remembered_is_what_the_harness_offered_for_as_long_as_it_runs() -> None:
+    """No settings file of anybody's is changed. What nobody asked to remember is not."""
+    payload = {"tool_name": "Bash", "tool_input": {"command": "curl x"}, "permission_suggestions": SUGGESTED}
+    remembered = hook_output(payload, {"allowed": True, "remember": True})
+    allowed = hook_output(payload, {"allowed": True})
+    denied = hook_output(payload, {"allowed": False, "remember": True})
+
+    assert request_of(payload, "i-1", "k")["rules"] == RULES
+    assert remembered is not None
+    added = {"type": "addRules", "rules": RULES, "behavior": "allow", "destination": "session"}
+    assert remembered["hookSpecificOutput"]["decision"] == {"behavior": "allow", "updatedPermissions": [added]}
+    assert "updatedPermissions" not in json.dumps([allowed, denied])
+
+
+@pytest.mark.parametrize(
+    "suggested",
+    [
+        None,
+        "all",
+        [SUGGESTED[0]],
+        [{**SUGGESTED[1], "behavior": "deny"}],
+        [{**SUGGESTED[1], "rules": "all"}],
+        [{**SUGGESTED[1], "rules": [{"toolName": "Bash", "ruleContent": "x" * 3_000}]}],
+    ],
+)
+def test_where_nothing_is_offered_nothing_is_remembered(suggested: object) -> None:
+    """A program without such rules, or with others, gets a plain Allow."""
+    payload = {"tool_name": "Bash", "tool_input": {"command": "curl x"}, "permission_suggestions": suggested}
+
+    output = hook_output(payload, {"allowed": True, "remember": True})
+
+    assert "rules" not in request_of(payload, "i-1", "k")
+    assert output is not None
+    assert output["hookSpecificOutput"]["decision"] == {"behavior": "allow"}

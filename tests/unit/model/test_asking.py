@@ -28,6 +28,7 @@ from core.model.asking import (
     ended_text,
     fenced,
     questions_of,
+    rules_of,
     screen_of,
     text_of,
     understand,
@@ -285,7 +286,7 @@ def test_every_button_names_who_may_press_it() -> None:
         *(Press.START, Press.START_AND_SEND, Press.BRING_UP, Press.STOP, Press.RESTART, Press.ANEW)
     }
     assert {press for press, role in NEEDS.items() if role is Role.APPROVER} == {
-        *(Press.ALLOW, Press.DENY, Press.OPTION, Press.CHOOSE)
+        *(Press.ALLOW, Press.DENY, Press.REMEMBER, Press.OPTION, Press.CHOOSE)
     }
 
 
@@ -335,3 +336,51 @@ def test_an_option_that_its_description_repeats_is_shown_once() -> None:
     lines = text_of(request(RequestKind.QUESTION, questions=(question,))).splitlines()
 
     assert lines[1:3] == ["1. yes", "2. no — leave it"]
+
+
+def rule(content: str | None = None, tool: str = "Bash") -> dict[str, Any]:
+    """Return a rule as Claude Code offers it."""
+    return {"toolName": tool, **({} if content is None else {"ruleContent": content})}
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ([rule("curl:*")], ("Bash(curl:*)",)),
+        ([rule("git add:*"), rule(tool="WebFetch")], ("Bash(git add:*)", "WebFetch")),
+        ([], ()),
+        (None, ()),
+        ("Bash", ()),
+        ([rule("curl:*"), "Bash"], ()),
+        ([{**rule("curl:*"), "more": 1}], ()),
+        ([rule("x" * 80)], ()),
+        ([rule("a" * 25), rule("b" * 25)], ()),
+        ([rule("rm \u202e:*")], ()),
+        ([rule("two\nlines")], ()),
+        ([rule("two  blanks")], ()),
+        ([rule("a`b")], ()),
+        ([{"toolName": "", "ruleContent": "x"}], ()),
+        ([{"toolName": "Bash", "ruleContent": 7}], ()),
+    ],
+)
+def test_what_would_be_remembered_is_offered_only_if_it_is_shown_whole(given: Any, shown: tuple[str, ...]) -> None:
+    """Whoever presses must see all that they allow from then on."""
+    assert rules_of(given) == shown
+
+
+def test_allow_and_remember_says_what_it_remembers_and_only_approvers_press_it() -> None:
+    """The end of the request says it again; a plain Allow remembers nothing."""
+    line = {"op": "request", "instance": "i-1", "key": "k", "tool": "Bash", "input": {"command": "curl x"}}
+    asked = asked_of({**line, "rules": [rule("curl:*")]})
+    assert asked is not None
+    opened = request(rules=asked.rules)
+    buttons = buttons_of(opened)
+    answered = replace(opened, state=RequestState.ANSWERED, allowed=True, by="ann", settled_at=NOW)
+
+    assert [button.label for button in buttons] == ["Allow", "Allow and remember Bash(curl:*)", "Deny"]
+    assert buttons[1].role is Role.APPROVER
+    assert "Until its program ends, it does not ask again for `Bash(curl:*)`." in ended_text(
+        replace(answered, answers=("remembered",))
+    )
+    assert "ask again" not in ended_text(answered)
+    assert asked_of({**line, "op": "ask", "input": {"questions": []}, "rules": [rule("x")]}) is None
