@@ -6,6 +6,7 @@
   it while Bolt is imported. Whoever imports `aiohttp.web` later gets the real server.
 """
 
+import asyncio
 import logging
 import re
 import sys
@@ -34,6 +35,7 @@ from bot.views import (
     help_view,
     list_view,
     loops_view,
+    picture_view,
     plain_view,
     refusal_view,
     status_view,
@@ -45,7 +47,7 @@ from core.base.errors import ChannelError, CoreError, UnknownSession
 from core.base.values import dataclass, field, replace
 from core.commandtable import COMMANDS, check_bound, in_chat
 from core.model.asking import Role
-from core.model.channel import IncomingOrder, IncomingPress
+from core.model.channel import IncomingOrder, IncomingPress, PrivateAnswer
 
 _WEB = "aiohttp.web"
 _NAMED = ("Application", "Request", "Response")  #: by Bolt, in annotations
@@ -77,9 +79,14 @@ __all__ = ["AsyncApp", "send_async_response"]
 NOT_SAID = "Slack does not say at the moment who you are, so nothing was done."
 
 
-async def respond(door: AsyncDoor, url: str, draft: Draft, *, instead: bool = False) -> None:
-    """Show the draft to the caller alone, beside the message, or `instead` of it; what fails is logged, for nobody
-    waits for it."""
+Keep = Callable[[str, bytes], str]  #: uploads a file that is shared nowhere, and returns its id; raises ChannelError
+
+
+async def respond(door: AsyncDoor, url: str, draft: Draft, *, instead: bool = False, quiet: bool = False) -> bool:
+    """Show the draft to the caller alone, beside the message, or `instead` of it, and return whether Slack took it.
+
+    What fails is logged, unless `quiet`: nobody waits for it.
+    """
     view = await door.shown(draft)
     try:
         answered = await response_client(url).send(
@@ -87,16 +94,35 @@ async def respond(door: AsyncDoor, url: str, draft: Draft, *, instead: bool = Fa
         )
     except ASYNC_FAILURES as error:
         log.warning("somebody was not answered", extra={"reason": str(channel_error("respond", "", error))})
-        return
-    if answered.status_code != 200:
+        return False
+    if answered.status_code != 200 and not quiet:
         log.warning("somebody was not answered", extra={"reason": f"HTTP {answered.status_code}"})
+    return answered.status_code == 200
+
+
+_TRIES, _PROCESSED_SECONDS = 4, 1.0  #: Slack refuses an image block until it has looked at the file
+
+
+async def show_picture(door: AsyncDoor, keep: Keep, url: str, name: str, author: str) -> None:
+    """Show whoever asked a picture of the session's terminal, after its text. Best effort: the text stands there."""
+    try:
+        called, content = await door.picture(name, author)
+        draft = picture_view(called, await asyncio.to_thread(keep, called, content))
+    except CoreError as error:
+        log.warning("a terminal is not shown as a picture", extra={"session": name, "reason": str(error)})
+        return
+    for left in reversed(range(_TRIES)):
+        if await respond(door, url, draft, quiet=left > 0):
+            return
+        await asyncio.sleep(_PROCESSED_SECONDS)
 
 
 @dataclass(frozen=True)
 class Buttons:
-    """What a press may ask: core's door, who people are, who we are."""
+    """What a press may ask: core's door, where pictures are kept, who people are, who we are."""
 
     door: AsyncDoor
+    keep: Keep
     directory: Directory
     settings: SlackSettings
     identity: Callable[[], payloads.Identity | None]
@@ -107,31 +133,45 @@ def register_buttons(app: AsyncApp, buttons: Buttons) -> None:
 
     async def run(ack: AsyncAck, body: dict[str, Any]) -> None:
         await ack()
-        draft = await pressed(body, buttons)
-        if draft is not None:
-            await respond(buttons.door, payloads.response_url(body), draft)
+        url, told = payloads.response_url(body), await pressed(body, buttons)
+        if told.draft is not None:
+            await respond(buttons.door, url, told.draft)
+        if told.terminal:
+            await show_picture(buttons.door, buttons.keep, url, told.terminal, told.author)
 
     app.action(re.compile(f"^{re.escape(PREFIX)}"))(run)
 
 
-async def pressed(body: Document, buttons: Buttons) -> Draft | None:
-    """Do what the button is for, and return what is told to whoever pressed it; None where all can see what it did."""
+@dataclass(frozen=True)
+class Told:
+    """What somebody is told: a draft, None where all can see it; then a picture of the `terminal`, "" for none."""
+
+    draft: Draft | None
+    terminal: str = ""
+    author: str = ""
+
+
+def _told(told: PrivateAnswer, author: str) -> Told:
+    return Told(told_view(told) if told.text or told.code or told.rows else None, told.terminal, author)
+
+
+async def pressed(body: Document, buttons: Buttons) -> Told:
+    """Do what the button is for, and return what is told to whoever pressed it."""
     own = buttons.identity()
     press = payloads.press(body, own) if own is not None else None
     if press is None:
-        return plain_view("This button cannot be understood here.")
+        return Told(plain_view("This button cannot be understood here."))
     if not buttons.settings.listed(press.author):
         await buttons.door.refuse(press.author, press.action, press=press)
-        return refusal_view("press this", press.author)
+        return Told(refusal_view("press this", press.author))
     try:
-        person = await buttons.directory.person(press.author, ASK_SECONDS)
-        told = await buttons.door.press(_known(press, person))
+        known = _known(press, await buttons.directory.person(press.author, ASK_SECONDS))
+        return _told(await buttons.door.press(known), known.author)
     except ChannelError as error:
         log.warning("a press was not taken", extra={"author": press.author, "reason": str(error)})
-        return plain_view(f"{NOT_SAID} Press it again.")
+        return Told(plain_view(f"{NOT_SAID} Press it again."))
     except CoreError as error:
-        return plain_view(f"Nothing was done: {error}")
-    return told_view(told) if told.text or told.code or told.rows else None
+        return Told(plain_view(f"Nothing was done: {error}"))
 
 
 def _known(press: IncomingPress, person: payloads.Person) -> IncomingPress:
@@ -154,9 +194,11 @@ check_bound((verb for verb, command in in_chat(COMMANDS).items() if command.alon
 
 @dataclass(frozen=True)
 class Sessions:
-    """What a command may ask: core's door, who people are, who has which role, which team is ours ("": unknown)."""
+    """What a command may ask: core's door, where pictures are kept, who people are, who has which role, which team is
+    ours ("": unknown)."""
 
     door: AsyncDoor
+    keep: Keep
     directory: Directory
     settings: SlackSettings
     has_role: Callable[[str, Role], bool]
@@ -188,65 +230,70 @@ def register_command(app: AsyncApp, sessions: Sessions) -> None:
     async def run(ack: AsyncAck, body: dict[str, Any]) -> None:
         await ack()
         asked = payloads.command(body)
-        await respond(sessions.door, asked.response_url, await answer(asked, sessions))
+        told = await answer(asked, sessions)
+        if told.draft is not None:
+            await respond(sessions.door, asked.response_url, told.draft)
+        if told.terminal:
+            await show_picture(sessions.door, sessions.keep, asked.response_url, told.terminal, told.author)
 
     app.command(COMMAND)(run)
 
     async def chosen(ack: AsyncAck, body: dict[str, Any]) -> None:
         await ack()
         asked = payloads.choice(body, WHICH, ALL)
-        draft = await answer(asked, sessions) if asked else plain_view("This choice cannot be understood here.")
-        await respond(sessions.door, payloads.response_url(body), draft, instead=True)
+        told = await answer(asked, sessions) if asked else Told(plain_view("This choice cannot be understood here."))
+        if told.draft is not None:
+            await respond(sessions.door, payloads.response_url(body), told.draft, instead=True)
 
     app.action(re.compile(f"^(?:{re.escape(WHICH)}|{re.escape(ALL)})"))(chosen)
 
 
-async def answer(asked: Command, sessions: Sessions) -> Draft:
+async def answer(asked: Command, sessions: Sessions) -> Told:
     """Return what the caller gets to see; no data without permission."""
     try:
         asked, permitted = await sessions.known(asked)
     except ChannelError as error:
         log.warning("a slash command was not taken", extra={"author": asked.user, "reason": str(error)})
-        return plain_view(f"{NOT_SAID} Say it again.")
+        return Told(plain_view(f"{NOT_SAID} Say it again."))
     if not permitted:
         await sessions.refuse(asked)
-        return refusal_view("use this command", asked.user)
+        return Told(refusal_view("use this command", asked.user))
     return await _obeyed(asked, sessions)
 
 
-async def _obeyed(asked: Command, sessions: Sessions) -> Draft:
+async def _obeyed(asked: Command, sessions: Sessions) -> Told:
     verb, command = asked.verb, sessions.commands.get(asked.verb)
     if command is None or verb == _HELP:
         usable = [one for one in sessions.commands.values() if sessions.has_role(asked.user, one.role)]
-        return help_view("" if command else verb, usable)
+        return Told(help_view("" if command else verb, usable))
     if not sessions.has_role(asked.user, command.role):
         await sessions.refuse(asked)
-        return plain_view(f"{verb}: only the operators (channels.slack.operators) may use this command.")
+        return Told(plain_view(f"{verb}: only the operators (channels.slack.operators) may use this command."))
     asks = command.several is not None and asked.words[1:] == (_EVERY,)
     lists = command.alone and not asked.every and (asks or not (command.names and len(asked.words) > 1))
     try:
         return await (_listed(asked, sessions) if lists else _ordered(asked, command, sessions))
     except UnknownSession:  # the same words for one that is not there and for one that is not for this member
         none = f"no standing session called {asked.words[1]!r} is open to you"
-        return plain_view(f"{verb}: {none}; `{COMMAND} list` shows those that are")
+        return Told(plain_view(f"{verb}: {none}; `{COMMAND} list` shows those that are"))
     except CoreError as error:
         what = "the sessions could not be listed" if lists else verb
-        return plain_view(f"{what}: {error}")
+        return Told(plain_view(f"{what}: {error}"))
 
 
-async def _listed(asked: Command, sessions: Sessions) -> Draft:
-    return _LISTS[asked.verb](await sessions.door.rows(asked.user))
+async def _listed(asked: Command, sessions: Sessions) -> Told:
+    return Told(_LISTS[asked.verb](await sessions.door.rows(asked.user)))
 
 
-async def _ordered(asked: Command, command: commandtable.Command, sessions: Sessions) -> Draft:
+async def _ordered(asked: Command, command: commandtable.Command, sessions: Sessions) -> Told:
     text, more = asked.rest, command.takes_text
     if asked.every and command.several is not None:
         order = IncomingOrder(KIND, asked.user, asked.user_name, asked.verb, "", "")
-        return told_view(await sessions.door.order(order))
+        return _told(await sessions.door.order(order), asked.user)
     if len(asked.words) < 2 or (more and not text.strip()) or (not more and len(asked.words) > 2):
-        return plain_view(f"Usage: {COMMAND} {command.chat}")
+        return Told(plain_view(f"Usage: {COMMAND} {command.chat}"))
     order = IncomingOrder(KIND, asked.user, asked.user_name, asked.verb, asked.words[1], text)
-    return told_view(await sessions.door.order(order))
+    return _told(await sessions.door.order(order), asked.user)
 
 
 def register_others(app: AsyncApp) -> None:

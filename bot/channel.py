@@ -99,8 +99,8 @@ class SlackChannel:
         sweeper = Sweeper(client, self._tokens, own, door, intake, self._clock, self._sweep_pace, polls=polls)
         files = Files(self._settings, self._tokens, client, own, door, self._file_pace)
         intake.committed, intake.missed = files.ask, sweeper.ask
-        buttons = Buttons(door, directory, self._settings, lambda: own.identity)
-        sessions = Sessions(door, directory, self._settings, self.has_role, own.team)
+        buttons = Buttons(door, self._messenger.keep, directory, self._settings, lambda: own.identity)
+        sessions = Sessions(door, self._messenger.keep, directory, self._settings, self.has_role, own.team)
         app = build_app(client, own, sessions, buttons)
         reading = Reading(app, client, self._tokens, own, intake, sweeper, Standing(door))
         reader: Reader | None = None

@@ -144,6 +144,10 @@ class AsyncDoor:
         """Report a person without the right, with the verb or the button's action."""
         await asyncio.to_thread(self._door.refuse, KIND, author, what, name=name, press=press)
 
+    async def picture(self, name: str, author: str) -> tuple[str, bytes]:
+        """Return what a picture of the session's terminal is called, and the picture. Raises CoreError."""
+        return await asyncio.to_thread(self._door.picture, name, author)
+
     async def shown(self, draft: Callable[[Clean], Drawn]) -> Drawn:
         """Return what a draft becomes with people's names in its texts, once core has taken the secrets out of them."""
 

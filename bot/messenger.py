@@ -40,8 +40,11 @@ from core.model.posts import Mark, NewPost, OutboundKind, OwnPost, ThreadSeen
 _HOST = "slack.com"
 
 
-def upload(client: WebClient, channel: str, thread: str, name: str, title: str, content: bytes) -> None:
-    """Share the content as a file in the thread. Raises ChannelError; until the last call nothing can be seen."""
+def upload(client: WebClient, channel: str, thread: str, name: str, title: str, content: bytes) -> str:
+    """Share the content as a file in the thread, and return its id; without a channel nobody but the app sees it.
+
+    Raises ChannelError; until the last call nothing can be seen.
+    """
     granted = answer(
         "files.getUploadURLExternal",
         channel,
@@ -53,9 +56,10 @@ def upload(client: WebClient, channel: str, thread: str, name: str, title: str, 
         "files.completeUploadExternal",
         channel,
         lambda: client.files_completeUploadExternal(
-            files=[{"id": file_id, "title": title}], channel_id=channel, thread_ts=thread or None
+            files=[{"id": file_id, "title": title}], channel_id=channel or None, thread_ts=thread or None
         ),
     )
+    return file_id
 
 
 def _checked(url: str, base_url: str) -> str:
@@ -292,6 +296,10 @@ class Messenger:
             name = file_name(post, now)
         upload(client, channel, thread, name, title, content)
         return Posted(own.team, channel, "")
+
+    def keep(self, name: str, content: bytes) -> str:
+        """Upload a file that is shared nowhere, and return its id: an image block shows it. Raises ChannelError."""
+        return upload(self._client(), "", "", name, name, content)
 
     def _buttons(self, post: NewPost) -> tuple[Button, ...]:
         """Return the post's buttons without those that nobody may press; a label may be an agent's words."""

@@ -77,6 +77,15 @@ def told_view(told: PrivateAnswer) -> Draft:
     return drawn
 
 
+def picture_view(name: str, file_id: str) -> Draft:
+    """Return what shows an uploaded picture to one person.
+
+    https://docs.slack.dev/reference/block-kit/composition-objects/slack-file-object
+    """
+    image: Block = {"type": "image", "slack_file": {"id": file_id}, "alt_text": name}
+    return lambda clean: View(name, (image,))
+
+
 def help_view(unknown: str, commands: Sequence[Command]) -> Draft:
     """Return the commands that the caller may use; an unknown one is named."""
 

@@ -475,13 +475,17 @@ class Redactor:
         `asked`: somebody is to allow what the text says. By its look only that is taken out then which can be nothing
         but a value: no sign of a shell, no name of a command and no part of a path is.
         """
+        cuts = self.cuts(text, asked=asked)
+        count, characters = sum(bool(cut.shown) for cut in cuts), sum(cut.end - cut.start for cut in cuts)
+        return Redacted(without(text, cuts), count, characters) if cuts else Redacted(text)
+
+    def cuts(self, text: str, *, asked: bool = False) -> list[Cut]:
+        """Return where the secrets of the text are, in order; see `counted`."""
         cuts = list[Cut]()
         for reading in readings(text):
             for cut in self._taken_out(reading, asked=asked):
                 cuts += _beginning(text, cut, _PARTS) if asked and not reading.literal else [cut]
-        cuts = joined(cuts)
-        count, characters = sum(bool(cut.shown) for cut in cuts), sum(cut.end - cut.start for cut in cuts)
-        return Redacted(without(text, cuts), count, characters) if cuts else Redacted(text)
+        return joined(cuts)
 
     def _taken_out(self, reading: Reading, *, asked: bool) -> Iterator[Cut]:
         if self._known is not None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from core.base.errors import Refused, StoreBroken
+from core.base.errors import NotRunning, Refused, StoreBroken, UnknownSession
 from core.base.redaction import redactor_of
 from core.chat.backfill import CatchingUp, threads
 from core.chat.backfill import swept as note_swept
@@ -14,6 +14,7 @@ from core.chat.inbound import Changes, Inbound, tell_refused
 from core.chat.presses import Presses
 from core.chat.remedies import Typed, as_done_there
 from core.config.settings import secret_variables
+from core.delivery.pictures import picture
 from core.lifecycle.look import list_standing
 from core.model.channel import (
     BoundThread,
@@ -28,6 +29,7 @@ from core.model.channel import (
 from core.model.message import Fetch, Fetched
 from core.process.presence import Connections
 from core.session.attachments import fetched, keep_file
+from core.session.sessions import definition_of
 from core.session.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -168,6 +170,15 @@ class ChatApi:
     def order(self, order: IncomingOrder) -> PrivateAnswer:
         """Do what a command says. Raises CoreError."""
         return self._orders.order(order)
+
+    def picture(self, name: str, author: str) -> tuple[str, bytes]:
+        """Draw the session's terminal. Raises UnknownSession, NoPicture, NotRunning, TmuxSilent."""
+        if not self._orders.may_see(name, author):
+            raise UnknownSession(name)
+        record = definition_of(self._system.settings, self._system.records, name).record
+        if record is None or record.instance_id is None:
+            raise NotRunning(f"{name} has no terminal", f"start it: `the-loop standing start {name}`")
+        return f"{name}-{self._system.clock.now():%Y-%m-%d-%H%M%S}.png", picture(self._system, record.instance_id)
 
     def refuse(
         self, channel_kind: str, author: str, what: str, *, name: str = "", press: IncomingPress | None = None

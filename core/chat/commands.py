@@ -34,7 +34,8 @@ def screen_told(shown: Screen, redactor: Redactor, name: str) -> PrivateAnswer:
     """Return what a terminal shows, without secrets."""
     lines = redactor.redact(shown.text).rstrip().splitlines()
     head = f"{name} has ended; its last output:" if shown.ended else f"{name}:"
-    return PrivateAnswer(head, "\n".join(line.rstrip() for line in lines) or "(nothing)")
+    text = "\n".join(line.rstrip() for line in lines) or "(nothing)"
+    return PrivateAnswer(head, text, terminal="" if shown.ended else name)
 
 
 Holds = Callable[[str, Role], bool]

@@ -20,6 +20,7 @@ from core.model.framing import clean
 from core.model.posts import OWN_CHAT, NewPost, OutboundKind, PostState
 from core.model.session import SessionRecord
 from core.process.presence import running_service
+from core.session.attachments import OUTGOING, attachment_id
 from core.session.sessions import definition_of, has_thread, record_of_instance, resolve
 from core.session.system import System
 from core.store.outbox import Outbox
@@ -31,7 +32,6 @@ POSTS_AN_HOUR = 20  #: of one agent, questions among them
 MOST_BYTES = 20 * 1024 * 1024  #: of a file
 _LONGEST_TEXT = 12_000  #: characters of a post; an answer may be longer, since it is split
 _HOUR = timedelta(hours=1)
-OUTGOING = "outgoing"
 
 
 @dataclass(frozen=True)
@@ -239,11 +239,6 @@ def _kept(system: System, record: SessionRecord, post_id: str, name: str, conten
     target = folder / name
     write_private(target, content)
     return target
-
-
-def attachment_id(post_id: str) -> str:
-    """Return the id of the post that attaches the file kept in the folder of that name."""
-    return f"{post_id}-file"
 
 
 def _drop_sent(outbox: Outbox, outgoing: Path) -> None:

@@ -41,7 +41,7 @@ from core.session.sessions import activity_of, has_thread, resolve_record
 from core.session.system import System
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from core.base.redaction import Redactor
     from core.config.settings import Settings
@@ -106,9 +106,17 @@ def waits_at_dialog(activity: Activity | None) -> bool:
 class DialogWatch:
     """Looks at the screens of sessions that may wait at a dialog. Belongs to one thread; the service's shows them."""
 
-    def __init__(self, system: System, *, shows: bool) -> None:
-        """`shows`: dialogs are shown in the sessions' threads, to be answered there."""
+    def __init__(
+        self,
+        system: System,
+        *,
+        shows: bool,
+        pictured: Callable[[System, SessionRecord, Request], object] | None = None,
+    ) -> None:
+        """`shows`: dialogs are shown in the sessions' threads, to be answered there; `pictured` adds a picture, and
+        waits for nothing."""
         self._system = system
+        self._pictured = pictured
         self._screens = Screens(system)
         self._shows = shows
         self._began = system.clock.now()
@@ -182,7 +190,9 @@ class DialogWatch:
             tell_once(self._system, record, remark.format(name=record.name))
         if self._shows and not self._attended(record, survey):
             if digest_of(dialog) not in known:
-                show(self._system, record, dialog)
+                request = show(self._system, record, dialog)
+                if request is not None and self._pictured is not None:
+                    self._pictured(self._system, record, request)
             self._showing.add(record.instance_id or "")
         return news
 
@@ -223,13 +233,13 @@ def close(system: System, record: SessionRecord, reason: str) -> None:
         settle(system, request, RequestState.GONE, reason)
 
 
-def show(system: System, record: SessionRecord, dialog: Dialog) -> None:
-    """Show the dialog in the session's thread, with a button for each way to answer it.
+def show(system: System, record: SessionRecord, dialog: Dialog) -> Request | None:
+    """Show the dialog in the session's thread, with a button for each way to answer it, and return the request.
 
-    What was shown before in its place is over. Raises StoreBroken.
+    What was shown before in its place is over. None where there is no thread. Raises StoreBroken.
     """
     if not has_thread(system.settings, system.bindings, record):
-        return
+        return None
     from core.delivery.permission_requests import post_of, settle
 
     with system.database.transaction(durable=True):
@@ -239,6 +249,7 @@ def show(system: System, record: SessionRecord, dialog: Dialog) -> None:
         system.requests.add(request)
         system.outbox.add([post_of(request)])
     system.notify()
+    return request
 
 
 def tell_once(system: System, record: SessionRecord, remark: str) -> None:

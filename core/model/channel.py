@@ -93,6 +93,7 @@ class PrivateAnswer:
     text: str
     code: str = ""
     rows: tuple[Mapping[str, Any], ...] = ()  #: of sessions, as `list` has them: shown as its statuses
+    terminal: str = ""  #: the session whose terminal `code` shows: a picture of it can be asked for, see `picture`
 
 
 @dataclass(frozen=True)
@@ -196,6 +197,13 @@ class CoreApi(Protocol):
 
     def order(self, order: IncomingOrder) -> PrivateAnswer:
         """Do what a command says, if its author may, and return what to tell them. Raises CoreError."""
+        ...
+
+    def picture(self, name: str, author: str) -> tuple[str, bytes]:
+        """Return what a picture of the session's terminal is called, and the picture (PNG); it may take seconds.
+
+        Raises UnknownSession for somebody who may not see it, and CoreError where there is none.
+        """
         ...
 
     def refuse(

@@ -17,7 +17,6 @@ from core.base.clock import Deadline
 from core.base.errors import CoreError
 from core.base.failpoints import Failpoint, failpoint
 from core.base.files import broken
-from core.chat.speaking import OUTGOING, attachment_id
 from core.chat.unsent import UNSENT
 from core.harness.base import BAD
 from core.lifecycle.common import Tmux, start_takes
@@ -26,6 +25,7 @@ from core.model.framing import file_of
 from core.model.message import WAITING
 from core.model.posts import PostState
 from core.model.session import Phase, SessionRecord
+from core.session.attachments import OUTGOING, attachment_id
 from core.session.launching import FOLDER
 from core.session.system import System
 from core.store.retention import Living

@@ -15,6 +15,7 @@ from core.delivery.dialogs import DialogWatch
 from core.delivery.evidence import give_back
 from core.delivery.hearing import Hearing, Retries
 from core.delivery.hook_ingest import ingest_record
+from core.delivery.pictures import post_picture
 from core.delivery.snapshot import ask_again, look_at_record, settle_end
 from core.harness.base import awaits_reading
 from core.lifecycle.exits import Ends
@@ -65,7 +66,7 @@ class ObserverWorker:
         self._survey: Survey | None = None  #: the latest
         self._given_back: dict[str, tuple[str | None, str | None]] = {}
         self._silent = False
-        self._dialogs = DialogWatch(system, shows=True)
+        self._dialogs = DialogWatch(system, shows=True, pictured=post_picture)
         self._failing: dict[str | None, Deadline] = {}  #: ended as they were started: until when that is looked at
         self._died = threading.Event()
 

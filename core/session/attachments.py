@@ -78,3 +78,11 @@ def _note(
         thread=thread,
         about=message_id,
     )
+
+
+OUTGOING = "outgoing"  #: the folder in a session's own where copies of files wait that are to be posted
+
+
+def attachment_id(post_id: str) -> str:
+    """Return the id of the post that attaches the file kept in the folder of that name."""
+    return f"{post_id}-file"

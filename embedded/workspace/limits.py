@@ -27,6 +27,7 @@ ACTIONS_MAX = 25
 BUTTON_TEXT_MAX = 75
 VALUE_MAX = 2_000
 URL_MAX = 3_000
+ALT_TEXT_MAX = 2_000
 OPTIONS_MAX = 100
 OPTION_TEXT_MAX = 75
 OPTION_VALUE_MAX = 150
@@ -36,7 +37,7 @@ ATTACHMENTS_MAX = 100
 METADATA_MAX = 8_192  # unpublished
 
 _EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:-]{1,255}")
-_OTHER_BLOCKS = {"rich_text", "image", "video", "file", "input", "table", "context_actions", "plan", "task_card"}
+_OTHER_BLOCKS = {"rich_text", "video", "file", "input", "table", "context_actions", "plan", "task_card"}
 
 
 def check_text(text: Any) -> str:
@@ -157,6 +158,22 @@ def _check_divider(block: Json, where: str, problems: _Problems) -> None:
         problems.note(where, "additional properties are not allowed")
 
 
+def _check_image(block: Json, where: str, problems: _Problems) -> None:
+    """Check an image block: https://docs.slack.dev/reference/block-kit/blocks/image-block."""
+    address, file = block.get("image_url"), block.get("slack_file")
+    if (address is None) == (file is None):
+        problems.note(where, "must have one of image_url and slack_file")
+    if address is not None and (not isinstance(address, str) or not 0 < len(address) <= URL_MAX):
+        problems.note(f"{where}/image_url", f"must be a string of less than {URL_MAX + 1} characters")
+    if file is not None and (not isinstance(file, dict) or len({"id", "url"} & set(file)) != 1):
+        problems.note(f"{where}/slack_file", "must have one of id and url")
+    alternative = block.get("alt_text")
+    if not isinstance(alternative, str) or not 0 < len(alternative) <= ALT_TEXT_MAX:
+        problems.note(f"{where}/alt_text", f"must be a string of 1 to {ALT_TEXT_MAX} characters")
+    if "title" in block:
+        _check_text_object(block["title"], f"{where}/title", problems, ALT_TEXT_MAX, plain=True)
+
+
 def _check_markdown_block(block: Json, where: str, problems: _Problems) -> None:
     text = block.get("text")
     if not isinstance(text, str) or not text:
@@ -170,6 +187,7 @@ _BLOCK_CHECKS: dict[str, Callable[[Json, str, _Problems], None]] = {
     "context": _check_context,
     "actions": _check_actions,
     "divider": _check_divider,
+    "image": _check_image,
     "markdown": _check_markdown_block,
 }
 

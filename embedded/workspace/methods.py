@@ -12,7 +12,15 @@ from typing import Any
 from embedded.workspace import limits
 from embedded.workspace.model import ApiError, App, Channel, Json, decode_cursor, encode_cursor, new_id, parse_ts
 from embedded.workspace.room import Room
-from embedded.workspace.shapes import bot_fields, channel_view, file_view, message_view, sent_to_wire, user_view
+from embedded.workspace.shapes import (
+    bot_fields,
+    channel_view,
+    check_pictures,
+    file_view,
+    message_view,
+    sent_to_wire,
+    user_view,
+)
 
 _DIGITS = 12  #: of a number that an argument holds
 
@@ -248,6 +256,7 @@ def _content(call: Call) -> Json:
     fields: Json = {"text": sent_to_wire(limits.check_text(call.args.get("text") or ""))}
     if blocks:
         fields["blocks"] = limits.check_blocks(blocks)
+        check_pictures(call.room.store, call.app, fields["blocks"])
     if attachments:
         fields["attachments"] = limits.check_attachments(attachments)
     if not fields["text"].strip() and len(fields) == 1:

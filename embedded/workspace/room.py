@@ -33,7 +33,7 @@ from embedded.workspace.model import (
     new_id,
     new_secret,
 )
-from embedded.workspace.shapes import bot_fields, expand_files, sent_to_wire, thread_counters
+from embedded.workspace.shapes import bot_fields, check_pictures, expand_files, sent_to_wire, thread_counters
 
 KINDS = ("ratelimited", "http", "error", "lost", "refused", "slow")
 
@@ -381,6 +381,8 @@ class Interactions:
         return f"{self._address.url}/response/{key}"
 
     def _answer(self, app: App, channel: Channel, user: User, body: Json, doc: Json | None) -> None:
+        if body.get("blocks"):
+            check_pictures(self._store, app, check_blocks(body["blocks"]))
         original = (doc or {}).get("message_ts")
         if original and (body.get("delete_original") or body.get("replace_original")):
             self._change_original(channel, user, body, original, bool((doc or {}).get("ephemeral")))

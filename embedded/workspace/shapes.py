@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from embedded.workspace.model import App, Channel, Json, Store, User, new_id
+from embedded.workspace.model import App, Channel, Json, Store, User, invalid_blocks, new_id
 
 
 def bot_fields(app: App, team: str) -> Json:
@@ -241,3 +241,19 @@ def _element(token: str) -> Json:
 
 def _plain(text: str) -> Json:
     return {"type": "text", "text": unescape(_PIECE.sub(lambda match: match[1].rpartition("|")[2], text))}
+
+
+_PICTURES = ("image/png", "image/jpeg", "image/gif")
+
+
+def check_pictures(store: Store, app: App, blocks: list[Json]) -> None:
+    """Refuse image blocks whose file is no picture, or none that the app may see.
+
+    https://docs.slack.dev/reference/block-kit/composition-objects/slack-file-object
+    """
+    for position, block in enumerate(blocks):
+        named = block.get("slack_file") if block.get("type") == "image" else None
+        found = store.file(str(named.get("id", ""))) if named else None
+        mine = found is not None and found[0].get("user") == app.bot_user and found[0].get("mimetype") in _PICTURES
+        if named and not mine:
+            raise invalid_blocks(f"invalid slack file [json-pointer:/blocks/{position}/slack_file]")

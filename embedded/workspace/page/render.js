@@ -243,10 +243,16 @@ function renderBlock(block, names, press) {
     case "rich_text":
       return el("div", { class: "block text" }, ...block.elements.map((part) => richText(part, names)));
     case "image":
-      return el("div", { class: "block context" }, `Image: ${block.alt_text}`);
+      return block.slack_file?.id ? pictureOf(block) : el("div", { class: "block context" }, `Image: ${block.alt_text}`);
     default:
       return el("div", { class: "block context" }, `(a ${block.type} block is not shown here)`);
   }
+}
+
+function pictureOf(block) {
+  const href = `/page/file/${encodeURIComponent(block.slack_file.id)}`;
+  return el("a", { class: "block picture", href, target: "_blank", rel: "noopener noreferrer" },
+    el("img", { src: href, alt: block.alt_text, loading: "lazy" }));
 }
 
 function richText(part, names) {

@@ -33,6 +33,7 @@ from embedded.workspace.thread import WorkspaceThread
 from tests.support.tmux import PATIENCE
 
 SECRET = "hunter2-and-more"  #: what the door of the tests takes out
+PICTURE = b"\x89PNG\r\n\x1a\n of the test"
 T = TypeVar("T")
 SWEEP_PACE = SweepPace(between=0.0, attempts=3, first=0.05, again=0.3, fresh=0.3, settled=0.0)
 FILE_PACE = FilePace(attempts=3, first=0.05, call=PATIENCE, whole=2 * PATIENCE, written=PATIENCE, ask_again=0.05)
@@ -57,6 +58,7 @@ class Door:
         self.presses: list[IncomingPress] = []
         self.orders: list[IncomingOrder] = []
         self.lookers: list[str] = []
+        self.picture_error: CoreError | None = None
         self.refused: list[Refusal] = []
         self.states: list[tuple[bool, str]] = []
         self.sessions: list[Mapping[str, Any]] = []
@@ -164,7 +166,15 @@ class Door:
         self.orders.append(order)
         if self.order_error is not None:
             raise self.order_error
-        return PrivateAnswer(f"{order.verb} done", "screen" if order.verb == "screen" else "")
+        terminal = order.name if order.verb == "screen" else ""
+        return PrivateAnswer(f"{order.verb} done", "screen" if terminal else "", terminal=terminal)
+
+    def picture(self, name: str, author: str) -> tuple[str, bytes]:
+        """Return the picture of the test, and note who asked."""
+        self.lookers.append(author)
+        if self.picture_error is not None:
+            raise self.picture_error
+        return f"{name}-2026-11-30-210500.png", PICTURE
 
     def refuse(
         self, channel_kind: str, author: str, what: str, *, name: str = "", press: IncomingPress | None = None

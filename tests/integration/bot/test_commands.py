@@ -9,7 +9,7 @@ import pytest
 
 from core.base.errors import NotPermitted, TmuxSilent, UnknownSession
 from embedded.workspace.thread import WorkspaceThread
-from tests.integration.bot.served import Door, Refusal, Served
+from tests.integration.bot.served import PICTURE, Door, Refusal, Served
 
 ROWS = [
     {"name": "scribe", "running": True, "activity": "idle", "queued": 2, "harness": "claude", "cwd": "/srv/<a>"},
@@ -294,3 +294,37 @@ def test_an_answer_calls_people_by_their_names(workspace: WorkspaceThread, door:
 
     seen = workspace.wait_for_ephemeral("alice", lambda message: "scribe" in message["text"])
     assert "scribe is held: paused by bob" in seen["text"]
+
+
+def test_a_terminal_is_shown_as_text_and_then_as_a_picture(
+    workspace: WorkspaceThread, door: Door, served: Served
+) -> None:
+    """Both to the caller alone: the file is shared nowhere, and nobody else sees a message with it."""
+    workspace.command("alice", "agents", "/the-loop screen scribe")
+
+    told = workspace.wait_for_ephemeral("alice", lambda message: message["text"] == "screen done")
+    shown = workspace.wait_for_ephemeral("alice", lambda message: message["text"].endswith(".png"))
+    [image] = shown["blocks"]
+    file_id = image["slack_file"]["id"]
+    found = workspace.do(lambda controls: controls._room.store.file(file_id))
+
+    assert "screen" in str(told["blocks"])
+    assert (image["type"], image["alt_text"]) == ("image", "scribe-2026-11-30-210500.png")
+    assert found is not None
+    assert found[1] == PICTURE
+    assert door.lookers[-1] == workspace.user_id("alice")
+    assert workspace.messages("agents") == []
+    assert workspace.ephemerals("agents", "bob") == []
+
+
+def test_a_terminal_that_cannot_be_drawn_is_shown_as_text(
+    workspace: WorkspaceThread, door: Door, served: Served
+) -> None:
+    """Nothing more is said to whoever asked: the text is what they asked for."""
+    door.picture_error = TmuxSilent("it does not answer")
+
+    workspace.command("alice", "agents", "/the-loop screen scribe")
+
+    workspace.wait_for_ephemeral("alice", lambda message: message["text"] == "screen done")
+    door.wait(lambda own: own.lookers or None)
+    assert [message["text"] for message in workspace.ephemerals("agents", "alice")] == ["screen done"]

@@ -34,8 +34,8 @@ def _listener(body: dict[str, object]) -> list[str]:
         client, door, own = AsyncWebClient(), AsyncDoor(Door()), Self()
         block = SlackSettings()
         directory = Directory(client, Tokens(block, {}), SystemClock())
-        buttons = Buttons(door, directory, block, lambda: own.identity)
-        sessions = Sessions(door, directory, block, lambda *_: False, lambda: "T1")
+        buttons = Buttons(door, lambda *_: "F1", directory, block, lambda: own.identity)
+        sessions = Sessions(door, lambda *_: "F1", directory, block, lambda *_: False, lambda: "T1")
         app = build_app(client, own, sessions, buttons)
         request, found = AsyncBoltRequest(mode="socket_mode", body=body), []
         for listener in app._async_listeners:

@@ -87,9 +87,12 @@ def said(door: Door, words: str, caller: str, table: Iterable[Command] = COMMAND
         settings = SlackSettings.model_validate(LISTS)
         tokens = Tokens(settings, {"THE_LOOP_SLACK_BOT_TOKEN": "xoxb-1"})
         directory = Directory(Slack(), tokens, SystemClock())
-        sessions = Sessions(AsyncDoor(door), directory, settings, has_role, lambda: TEAM, in_chat(table))
-        draft = await answer(command({"user_id": caller, "team_id": TEAM, "text": words}), sessions)
-        return draft(lambda text, *, verbatim=False: text)
+        sessions = Sessions(
+            AsyncDoor(door), lambda *_: "F1", directory, settings, has_role, lambda: TEAM, in_chat(table)
+        )
+        told = await answer(command({"user_id": caller, "team_id": TEAM, "text": words}), sessions)
+        assert told.draft is not None
+        return told.draft(lambda text, *, verbatim=False: text)
 
     return asyncio.run(ask())
 

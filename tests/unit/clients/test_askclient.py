@@ -221,7 +221,7 @@ def test_an_answer_without_an_end_is_not_kept(short_path: Path, monkeypatch: pyt
 
 
 RULES = [{"toolName": "Bash", "ruleContent": "curl:*"}]
-SUGGESTED = [
+SUGGESTED: list[dict[str, Any]] = [
     {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
     {"type": "addRules", "rules": RULES, "behavior": "allow", "destination": "localSettings"},
 ]
