@@ -47,12 +47,13 @@ def as_done_there(
     `buttons`: those that are shown below it, about the session of that name. Code that is none of our commands stays.
     """
     shown = [button for button in buttons if button.role is not Role.OPERATOR or typed(Role.OPERATOR)]
+    there = f" (on {socket.gethostname()})"
 
     def instead(words: str, exact: str) -> str:
         argv = _split(words)
-        return _by_button(argv, shown, name) or _by_command(argv, typed) or f"{exact} (on {socket.gethostname()})"
+        return _by_button(argv, shown, name) or _by_command(argv, typed) or f"{exact}{there}"
 
-    return each_named(text, settings, environ, instead)
+    return each_named(text, settings, environ, instead).replace(there * 2, there)  # it may have passed here before
 
 
 def _split(words: str) -> list[str]:
