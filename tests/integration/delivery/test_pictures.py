@@ -58,7 +58,12 @@ def test_what_the_text_hides_is_not_in_the_picture(bound: System, monkeypatch: p
     told: list[object] = []
     frame = bound.runner.frame(record_of(bound)[1])
     monkeypatch.setattr(bound.runner, "frame", lambda _: replace(frame, text=f"key {SECRET} end"))
-    monkeypatch.setattr(pictures, "_drawn", lambda drawing: told.append(drawing) or PNG)
+
+    def drawn(drawing: object) -> bytes:
+        told.append(drawing)
+        return PNG
+
+    monkeypatch.setattr(pictures, "_drawn", drawn)
 
     picture(bound, record_of(bound)[1])
 
@@ -118,7 +123,7 @@ def test_the_program_that_draws_gets_no_secrets(bound: System, monkeypatch: pyte
         return run(*words, **options)  # type: ignore[call-overload]
 
     monkeypatch.setenv("THE_LOOP_SLACK_BOT_TOKEN", "xoxb-1")
-    monkeypatch.setattr(pictures.subprocess, "run", kept)
+    monkeypatch.setattr(subprocess, "run", kept)
     picture(bound, record_of(bound)[1])
 
     assert [sorted(environ) for environ in given] == [["HOME", "PATH"]]

@@ -82,9 +82,9 @@ def test_wide_and_composed_letters_take_the_columns_that_they_take() -> None:
 def test_what_is_inverse_hidden_or_empty_is_drawn_so() -> None:
     """Blanks without a colour are left out, hidden letters are not drawn at all."""
     shown = frame(f"a {ESC}7mb{ESC}0;8mc{ESC}0;44m ")
-    [row] = drawing_of(shown, rows_of(shown))["rows"]  # type: ignore[misc]
-
-    assert row == [[0, "a", 1, "", "", []], [2, "b", 1, "back", "front", []], [4, " ", 1, "", colour(4), []]]
+    assert drawing_of(shown, rows_of(shown))["rows"] == [
+        [[0, "a", 1, "", "", []], [2, "b", 1, "back", "front", []], [4, " ", 1, "", colour(4), []]]
+    ]
 
 
 def test_a_picture_is_bounded_and_keeps_the_end_of_the_screen() -> None:
