@@ -32,6 +32,7 @@ BY_REQUEST = {
 }
 
 
+BY_ITS_PROGRAM = {("core.process.drawing", "PIL")}  #: which runs alone (docs/adr/0063): the service never draws
 WITHOUT_PROC = {("core.harness.base", "psutil"), ("core.tmux.handles", "psutil")}  #: not on Linux
 #: with the first session of such a program, as an installed harness is: whoever has none pays no memory for it
 BY_SESSION = {("core.harness.catalogue", f"core.harness.{name}.adapter") for name in ("codex", "gemini", "opencode")}
@@ -48,6 +49,6 @@ def test_nothing_but_the_web_framework_is_imported_later() -> None:
 
     found = {tuple(line.split()) for line in done.stdout.splitlines()}
 
-    assert found <= BY_REQUEST | BY_PERSON | BY_START | BY_SESSION | (
+    assert found <= BY_REQUEST | BY_PERSON | BY_START | BY_SESSION | BY_ITS_PROGRAM | (
         WITHOUT_PROC if sys.platform == "linux" else set()
     )
