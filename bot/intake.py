@@ -261,6 +261,7 @@ class Intake:
             if kind is IncomingChange:
                 await self._door.change([item for item in items if isinstance(item, IncomingChange)])
                 verdicts: Sequence[Verdict | None] = [Verdict.DUPLICATE] * len(items)
+                self.committed()  # a note to colleagues may have become a message, with files
             else:
                 verdicts = await self._door.receive([item for item in items if isinstance(item, IncomingReply)])
         except StoreBroken as error:

@@ -24,7 +24,7 @@ from itertools import groupby, zip_longest
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from core.base.text import unstyled
+from core.base.text import MOMENT, unstyled
 from core.base.values import replace
 from core.model.posts import NewPost, OutboundKind
 
@@ -218,6 +218,29 @@ def fitted(plain: str, limit: int) -> str:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if len(escape(plain[:middle])) <= room else (low, middle - 1)
     return escape(plain[:low]) + _CUT_NOTE.format(left=f"{len(plain) - low:,}")
+
+
+_DATED = re.compile(f"(```.*?```|`[^`\n]*`)|{MOMENT}", re.DOTALL)
+
+
+def dated(shown: str) -> str:
+    """Return a text in Slack's markup in which each time that core has told is shown to each reader as their own.
+
+    `14:05:12 (today)`, for instance. Code stays as it is
+    (https://docs.slack.dev/messaging/formatting-message-text#date-formatting).
+    """
+
+    def token(found: re.Match[str]) -> str:
+        if found[1]:
+            return found[0]
+        try:
+            moment = datetime.fromisoformat(f"{found[2]}+00:00")
+        except ValueError:  # no day of any calendar: somebody's own words
+            return found[0]
+        time = "{time_secs}" if found[2].count(":") == 2 else "{time}"
+        return f"<!date^{int(moment.timestamp())}^{time} ({{date_short_pretty}})|{found[0]}>"
+
+    return _DATED.sub(token, shown)
 
 
 _WIDEST = 40  #: columns; a longer cell stands out, so that one of them does not blow up every row

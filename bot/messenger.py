@@ -24,7 +24,7 @@ from bot.buttons import SECTION_MAX, button_blocks
 from bot.clients import CALL_SECONDS, Tokens, channel_error, web_client
 from bot.directory import Naming, answer, order
 from bot.documents import Document
-from bot.markdown import file_name, fitted, is_file_of, wire
+from bot.markdown import dated, file_name, fitted, is_file_of, wire
 from bot.payloads import Identity, Post
 from bot.settings import SlackSettings, on_loopback, url_parts
 from core.base.clock import Clock
@@ -307,11 +307,18 @@ class Messenger:
         return tuple(replace(button, label=self._redactor.redact(button.label)) for button in shown)
 
     def _text(self, post: NewPost, limit: int) -> str:
+        """Return what is shown, with times as dates of Slack's in our own words: never in an agent's."""
         if post.kind not in _MARKDOWN:
-            return fitted(self._redactor.redact(self._naming.named(post.text)), limit)
-        text = self._redactor.redact(post.text)
-        shown = wire(replace(post, text=text))
-        return shown if len(shown) <= limit else fitted(text, limit)
+            shown = fitted(self._redactor.redact(self._naming.named(post.text)), limit)
+            ours = dated(shown)
+        else:
+            text = self._redactor.redact(post.text)
+            shown = wire(replace(post, text=text))
+            if len(shown) > limit:
+                return fitted(text, limit)
+            head, newline, last = shown.rpartition("\n")
+            ours = f"{head}{newline}{dated(last)}" if post.kind is OutboundKind.REQUEST else shown  # how it ended
+        return ours if len(ours) <= limit else shown
 
     def _file(self, path: Path) -> bytes:
         """Return what is attached; of a text the secrets are taken out, as of every other. Raises ChannelError."""

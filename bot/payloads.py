@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.buttons import action_of
 from bot.documents import TIME_STAMP, Document, flag_of, is_mapping, mapping_of, mappings_of, text_of
-from bot.words import all_quotes, mentions_elsewhere, plain, quoted
+from bot.words import all_quotes, mentions_elsewhere, plain, quoted, to_others
 from core.base.values import dataclass, replace
 from core.model.channel import IncomingChange, IncomingPress, IncomingReply
 from core.model.message import Attachment
@@ -364,6 +364,7 @@ def reply(payload: Document, own: Identity) -> IncomingReply | Ignored:
         quoted=quoted(event),
         files=files(event),
         shared=flag_of(payload, "is_ext_shared_channel"),
+        to_others=to_others(event, own.user),
     )
 
 
@@ -384,11 +385,13 @@ def change(payload: Document, own: Identity) -> tuple[IncomingChange, Document] 
         return Ignored("nothing-changed")
     ts = text_of(event, "deleted_ts") if deleted else text_of(message, "ts")
     shared = payload.get("is_ext_shared_channel")
-    inner = {**message, "type": "message", "ts": ts, "channel": text_of(event, "channel"), "hidden": False}
+    place = {"type": "message", "ts": ts, "channel": text_of(event, "channel"), "hidden": False}
+    inner = {**message, **place}
     found = reply({"event": inner, "is_ext_shared_channel": shared}, own)
     if isinstance(found, Ignored) or found.is_self:
         return found if isinstance(found, Ignored) else Ignored("own")
-    return IncomingChange(found, deleted, only_quotes), inner
+    was = reply({"event": {**before, **place}}, own) if before and not deleted else None
+    return IncomingChange(found, deleted, only_quotes, was if isinstance(was, IncomingReply) else None), inner
 
 
 def swept(message: Document, channel: str, shared: bool) -> Document:

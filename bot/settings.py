@@ -7,6 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from core.config.blocks import Block, ThreadBlock, matching
+from core.config.settings import ASIDE
 
 SLACK_API = "https://slack.com/api/"
 PRESSES = ("socket", "http")  #: the modes of reading in which buttons and commands arrive
@@ -59,6 +60,7 @@ MemberId = Annotated[
     ),
 ]
 Variable = Annotated[str, AfterValidator(_variable)]
+Aside = Annotated[str, *matching("[^\\s`]{0,20}", "up to 20 characters without blanks and backticks, or empty")]
 ApiUrl = Annotated[str, AfterValidator(_api_url)]
 
 
@@ -118,6 +120,11 @@ class SlackSettings(Block):
         ge=0,
         le=1_000_000,
         description="A reply that took more than this number of minutes to arrive needs confirmation",
+    )
+    aside_prefix: Aside = Field(
+        ASIDE,
+        description="A reply that begins with this is a note to colleagues: the agent does not get it, and nothing of "
+        "it is kept; empty: only what begins with a mention of somebody is one",
     )
 
     def listed(self, member: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from bot.buttons import PREFIX, confirm_object, plain_text
-from bot.markdown import escape
+from bot.markdown import dated, escape
 from bot.payloads import COMMAND
 from core.base.values import dataclass
 from core.commandtable import Command
@@ -50,10 +50,17 @@ def plain_view(text: str) -> Draft:
     """Return a message of one plain text."""
 
     def drawn(clean: Clean) -> View:
-        shown = escape(_cut(clean(text), _SECTION // 2))
+        shown = _ours(clean(text))
         return View(shown, (_section(shown),))
 
     return drawn
+
+
+def _ours(text: str) -> str:
+    """Return a text of ours as Slack shows it, each time in it as the reader's own."""
+    shown = escape(_cut(text, _SECTION // 2))
+    ours = dated(shown)
+    return ours if len(ours) <= _SECTION else shown
 
 
 def refusal_view(what: str, member: str) -> Draft:
@@ -70,7 +77,7 @@ def told_view(told: PrivateAnswer) -> Draft:
         return plain_view(told.text)
 
     def drawn(clean: Clean) -> View:
-        text = escape(_cut(clean(told.text), _SECTION // 2))
+        text = _ours(clean(told.text))
         code = escape(clean(told.code, verbatim=True)[-_CODE:].replace("```", "'''"))
         return View(text, (_section(text), _section(f"```\n{code[-_SECTION + 10 :]}\n```")))
 
@@ -179,7 +186,7 @@ def _rows_view(rows: Sequence[Row], line: Callable[[Row], str]) -> Draft:
 
 def _lines_view(rows: Sequence[Row], line: Callable[[Row], str], text: str) -> Draft:
     def drawn(clean: Clean) -> View:
-        lines = [line(_cleaned(row, clean)) for row in rows]
+        lines = [dated(line(_cleaned(row, clean))) for row in rows]
         more = escape(clean("`the-loop standing list` shows all"))
         return View(text, (_section(f"*{text}*"), *_sections(lines, more)))
 

@@ -295,6 +295,8 @@ def straightened(code: str) -> str:
     return straight
 
 
+_NAMES = re.compile(r"<(@[UW][A-Z0-9]+|!subteam\^[A-Z0-9]+|!(?:here|channel|everyone))(?:\|[^<>\n]*)?>")
+_ADDRESSED = re.compile(rf"(?:[\s,;:]*{_NAMES.pattern})+")
 _DEEPEST = 3  #: quotes within quotes
 _UNNAMED = re.compile(r"[^\w .'#&-]+")
 _LONGEST_NAME = 80
@@ -377,6 +379,16 @@ def mentions_elsewhere(message: Document) -> Iterator[Document]:
             place = (text_of(element, "channel_id"), text_of(element, "message_ts"))
             if text_of(element, "type") in ELSEWHERE and place not in known:
                 yield element
+
+
+def to_others(message: Document, bot: str) -> bool:
+    """Return whether a message begins with mentions of people, groups or everybody, the bot not among them.
+
+    `bot` is a member id. A user group is `<!subteam^S1>` on the wire, everybody `<!here>`, `<!channel>`, `<!everyone>`.
+    """
+    begin = _ADDRESSED.match(text_of(message, "text"))
+    called = _NAMES.findall(begin[0]) if begin else []
+    return bool(called) and f"@{bot}" not in called
 
 
 def mentioned(message: Document) -> frozenset[str]:

@@ -7,7 +7,7 @@ which that makes no difference. Every command imports this module, so it imports
 
 import re
 import unicodedata
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 
 from core.base.errors import InvalidValue
@@ -72,6 +72,17 @@ def _unseen() -> re.Pattern[str]:
 
 def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def moment_text(moment: datetime) -> str:
+    """Return a time as every text for people has it: `2026-12-01 01:38:12 UTC`.
+
+    A chat that can show each reader their own time finds it by this form (`MOMENT`); all others show it as it is.
+    """
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+MOMENT = r"\b([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}(?::[0-9]{2})?) UTC\b"
 
 
 def reason_of(text: str) -> str:

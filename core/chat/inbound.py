@@ -135,6 +135,7 @@ EMPTY = "empty"
 FULL = "queue-full"
 GONE = "no-session"
 REFUSED_BEFORE = "refused-before"
+ASIDE = "aside"
 BEFORE_LOSS = "before-loss"
 
 
@@ -216,13 +217,19 @@ class Inbound:
         binding = self._system.bindings.of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread)
         if binding is None:
             return Dropped(UNMAPPED, silent=True)
+        if is_aside(reply, self._prefix(reply)) and not (reply.is_self or reply.is_bot):
+            return Dropped(ASIDE, silent=True)
         refused = check_author(reply) or check_age(reply, binding) or self._check_past(reply) or check_team(reply)
-        author = Author(reply.channel_kind, reply.author)
-        if refused is None and not may_steer(
-            self._system.settings, self._system.records, self._authorized, binding.name, author
-        ):
+        if refused is None and not self._may_steer(reply, binding):
             refused = Dropped(UNAUTHORIZED)
         return refused or check_sharing(reply, binding) or self._read(reply, binding)
+
+    def _may_steer(self, reply: IncomingReply, binding: Binding) -> bool:
+        system, author = self._system, Author(reply.channel_kind, reply.author)
+        return may_steer(system.settings, system.records, self._authorized, binding.name, author)
+
+    def _prefix(self, reply: IncomingReply) -> str:
+        return self._system.settings.channel(reply.channel_kind).aside
 
     def _check_past(self, reply: IncomingReply) -> Dropped | None:
         """Refuse what was refused before: whoever was let in since then says it again; no sweep says it for them."""
@@ -302,7 +309,7 @@ class Inbound:
         An author whose team is not known is no refusal for good: a sweep may know more. Who is on no list, and who sent
         nothing that could be read, is told.
         """
-        if not isinstance(verdict, Dropped) or verdict.reason not in (UNAUTHORIZED, SHARING, EMPTY):
+        if not isinstance(verdict, Dropped) or verdict.reason not in (UNAUTHORIZED, SHARING, EMPTY, ASIDE):
             return
         binding = self._system.bindings.of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread)
         if binding is None:
@@ -313,6 +320,8 @@ class Inbound:
             )
         elif verdict.reason == EMPTY:
             self._system.outbox.add([_empty_note(reply, binding)])
+        elif verdict.reason == ASIDE:
+            self._tell_aside(reply, binding)
         else:
             if reply.author_team:
                 self._system.bindings.refuse(reply_key(reply), reply.channel, reply.thread, reply.ts)
@@ -320,6 +329,15 @@ class Inbound:
             written = datetime.fromtimestamp(order_of(reply.ts, now) / 1_000_000, UTC)
             note = note_of(reply, binding, self._authorized, written, now)
             self._system.outbox.add([note] if note else [])
+
+    def _tell_aside(self, reply: IncomingReply, binding: Binding) -> None:
+        """Tell somebody who may steer, alone and once a session, that what they wrote was taken for a note."""
+        now = self._system.clock.now()
+        old = datetime.fromtimestamp(order_of(reply.ts, now) / 1_000_000, UTC) < now - _STALE
+        if old or check_team(reply) or not self._may_steer(reply, binding):
+            return
+        if self._system.inbox.of_key(reply_key(reply)) is None:  # else it was a message, and was edited since
+            self._system.outbox.add([_aside_note(reply, binding, self._prefix(reply))])
 
     # ------------------------------------------------------------ what is told
 
@@ -364,6 +382,24 @@ def _empty_note(reply: IncomingReply, binding: Binding) -> NewPost:
     )
 
 
+def _aside_note(reply: IncomingReply, binding: Binding, prefix: str) -> NewPost:
+    member = reply.author.rpartition(":")[2]
+    why = "it begins with a mention of somebody else" if reply.to_others else f"it begins with `{prefix}`"
+    return NewPost(
+        id=f"p-aside-{new_message_id()}",
+        key=f"aside:{reply.channel_kind}:{binding.uid}:{member}",
+        kind=OutboundKind.WHISPER,
+        uid=binding.uid,
+        name=binding.name,
+        channel_kind=reply.channel_kind,
+        text=f"Your message is a note to colleagues, because {why}: `{binding.name}` does not get it, and nothing of "
+        "it is kept. If the agent should get it, edit it so that it begins in another way. (This is said once.)",
+        channel=reply.channel,
+        thread=reply.thread,
+        only_for=member,
+    )
+
+
 def _received(passed: Passed) -> tuple[str, Fields]:
     return "channel.reply_received", {
         "name": passed.record.name,
@@ -389,6 +425,11 @@ def check_shape(reply: IncomingReply) -> Dropped | None:
     if reply.shape not in SHAPES:
         return Dropped(BAD_SHAPE, silent=True)
     return Dropped(UNMAPPED, silent=True) if not reply.thread or reply.thread == reply.ts else None
+
+
+def is_aside(reply: IncomingReply, prefix: str) -> bool:
+    """Return whether a reply is a note to colleagues, by its beginning: the prefix, or a mention of somebody else."""
+    return reply.to_others or bool(prefix and reply.text.lstrip().startswith(prefix))
 
 
 def check_author(reply: IncomingReply) -> Dropped | None:
@@ -562,6 +603,10 @@ class NullMirror:
 
 _TYPED = IN_FLIGHT | DELIVERED | {MessageState.UNKNOWN}
 LATE_QUOTES = "(what the link in my message before this one leads to)"
+_WITHDRAWN = (
+    "Your message was withdrawn when you made it a note to colleagues, and the agent does not get it. To do: send it "
+    "again as another message"
+)
 _UNDER_WAY = frozenset({Reason.STASHING, Reason.CLEARING})  #: keys for it stand in the pane already
 
 
@@ -584,9 +629,12 @@ class Changes:
 
     def _apply(self, change: IncomingChange) -> IncomingReply | None:
         reply = change.reply
+        prefix = self._system.settings.channel(reply.channel_kind).aside
+        aside = is_aside(reply, prefix)
         row = self._system.inbox.of_key(reply_key(reply))
         if row is None:
-            return None
+            was_aside = change.before is not None and is_aside(change.before, prefix)
+            return reply if was_aside and not aside and not change.deleted else None
         if change.deleted:
             later = self._system.inbox.of_key(reply_key(_late_quotes(reply)))
             for each in (row, later) if later is not None and _waits(later) else (row,):
@@ -605,7 +653,13 @@ class Changes:
         if change.only_quotes and not _waits(row):
             new = row.state in _TYPED and reply.quoted and reply.quoted not in row.message.text
             return _late_quotes(reply) if new else None
-        self._edit(row, reply)
+        if aside and _waits(row):
+            self._system.inbox.advance(row, MessageState.CANCELLED, Because(Reason.MADE_ASIDE))
+            self._emit(row, "edited", "cancelled")
+        elif not aside and row.reason is Reason.MADE_ASIDE:
+            self._tell_once(row, "withdrawn", _WITHDRAWN)
+        else:
+            self._edit(row, reply)
         return None
 
     def _delete(self, row: InboxRow) -> None:
@@ -630,14 +684,16 @@ class Changes:
 
     def _too_late(self, row: InboxRow, what: str) -> None:
         """Report it once: each backfill that reads the message finds it changed."""
+        told = "The agent has the old text. To do: send the change as another message"
+        told = told if what == "edited" else "The agent has it already."
+        if self._tell_once(row, what, f"You {what} your message to `{row.message.name}` after it was typed. {told}"):
+            self._emit(row, what, "too-late")
+
+    def _tell_once(self, row: InboxRow, what: str, told: str) -> bool:
+        """Commit a note about a message, and return whether it is the first of its kind."""
         message, address = row.message, row.message.address
         if address is None:
-            return
-        text = f"You {what} your message to `{message.name}` after it was typed. "
-        if what == "edited":
-            text += "The agent has the old text. To do: send the change as another message"
-        else:
-            text += "The agent has it already."
+            return False
         note = NewPost(
             id=f"p-{what}-{new_message_id()}",
             key=f"{what}:{message.id}",
@@ -645,13 +701,12 @@ class Changes:
             uid=message.uid,
             name=message.name,
             channel_kind=address.channel_kind,
-            text=text,
+            text=told,
             channel=address.channel,
             thread=address.thread,
             about=message.id,
         )
-        if any(self._system.outbox.add([note])):
-            self._emit(row, what, "too-late")
+        return any(self._system.outbox.add([note]))
 
     def _emit(self, row: InboxRow, reason: str, detail: str) -> None:
         address = row.message.address

@@ -63,8 +63,11 @@ class HarnessDeclaration(NamedTuple):
     clear: bytes | None = None  #: what empties its composer, as the terminal sends it
 
 
+ASIDE = "(("  #: how a note to colleagues begins. Not with `/`: chats take what begins with that for a command
+
+
 class ChannelBlock(NamedTuple):
-    """One channel's block. Core reads `enabled` and `home`; the channel's own model reads `raw`, the whole block."""
+    """One channel's block. Core reads `enabled`, `home` and `aside`; the channel's own model reads all of `raw`."""
 
     name: str
     enabled: bool = False
@@ -75,6 +78,12 @@ class ChannelBlock(NamedTuple):
         """Return where sessions are announced that name no channel of their own (`channel`); "" for nowhere."""
         found = self.raw.get("channel", "")
         return found if isinstance(found, str) else ""
+
+    @property
+    def aside(self) -> str:
+        """Return what a note to colleagues begins with (`asidePrefix`); "" where none can be made so."""
+        found = self.raw.get("asidePrefix", ASIDE)
+        return found if isinstance(found, str) else ASIDE
 
 
 class DeclaredLoop(NamedTuple):

@@ -148,7 +148,7 @@ class Deliverer:
         except UnsupportedHarness as error:
             if row is None or row.state not in WAITING:
                 raise
-            since = {"since": f"{self._began:%H:%M}", "error": error.message}
+            since = {"since": f"{self._began:%Y-%m-%d %H:%M}", "error": error.message}
             self._recorder.wait(row, Because(Reason.OLD_CONFIGURATION, since), "", note=True)
             return self._now() + LOOK
 

@@ -25,6 +25,7 @@ from re import compile as pattern
 from typing import TYPE_CHECKING
 
 from core.base.errors import NotRunning, TmuxSilent
+from core.base.text import moment_text
 from core.base.values import dataclass, field, replace
 from core.delivery.evidence import settle_by, tell
 from core.delivery.hook_ingest import follow_conversation, ingest_record, take_told, without_secrets
@@ -172,7 +173,7 @@ def _note(
         text = f"The {who.format(record.name)} silent: {why.text}. {meanwhile}"
     else:
         who = "plugin of `{}` reports" if why.reason in OF_PLUGIN else "hooks of `{}` report"
-        text = f"The {who.format(record.name)} again, since {back:%H:%M:%S} UTC. {earlier(why)}"
+        text = f"The {who.format(record.name)} again, since {moment_text(back)}. {earlier(why)}"
     return NewPost(
         id=post_id,
         key=f"silent:{post_id}",
@@ -632,7 +633,7 @@ def _over(system: System, record: SessionRecord, activity: Activity) -> None:
         )
         what = activity.retrying
         if what is not None and told is not None and told.note is not None and not told.note.edits:
-            text = f"A turn of `{record.name}` {how}, since {now:%H:%M:%S} UTC. Before that: {what.text}."
+            text = f"A turn of `{record.name}` {how}, since {moment_text(now)}. Before that: {what.text}."
             post_id, key, over = f"{told.id}-over", f"{told.key}:over", replace(told.note, edits=1)
             system.outbox.add([replace(told, id=post_id, key=key, text=text, edits=told.id, note=over)])
     system.notify()

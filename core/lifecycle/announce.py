@@ -177,7 +177,8 @@ def _posts(system: System, record: SessionRecord, definition: Definition, told: 
     how, why, more = told
     blind = blind_program(system.settings, system.harnesses, record)
     what, by, remarks = _what(system, record), f" ({why})" if why else "", f"; {more}" if more else ""
-    root = root_text(record.name, what, definition.description, f"{how}{remarks}", blind)
+    aside = system.settings.channel(definition.chat_kind).aside
+    root = root_text(record.name, what, definition.description, f"{how}{remarks}", blind, aside)
     buttons = announced_buttons(record.uid, lives=True)
     if system.bindings.of_session(record.uid) is None and not root_waits(system.outbox, record, definition):
         first = _post(record, OutboundKind.ROOT, "up", root, home_of(system.settings, definition))
@@ -319,7 +320,9 @@ def _up(system: System, record: SessionRecord) -> tuple[str, tuple[Button, ...]]
     blind = blind_program(system.settings, system.harnesses, record)
     how = f"{since}, paused by {record.hold.by}" if record.hold else since
     buttons = announced_buttons(record.uid, lives=True, paused=record.hold is not None)
-    return root_text(record.name, _what(system, record), record.definition.description, how, blind), buttons
+    aside = system.settings.channel(record.definition.chat_kind).aside
+    about = record.definition.description
+    return root_text(record.name, _what(system, record), about, how, blind, aside), buttons
 
 
 def _renewed_post(record: SessionRecord, kind: OutboundKind, text: str, home: str, now: datetime) -> NewPost:

@@ -14,6 +14,7 @@ from core.base.errors import LockBusy, StoreBroken
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import target_for
 from core.base.paths import StatePaths
+from core.base.text import moment_text
 from core.base.values import replace
 from core.config.settings import Settings
 from core.delivery.hook_ingest import ingest_record
@@ -197,7 +198,7 @@ def _end_jobs(activities: Activities, record: SessionRecord) -> tuple[str, ...]:
 
 
 def _emit(events: EventLog, record: SessionRecord, end: LastExit | None, then: Plan | None, reason: str) -> None:
-    following = f"; brought back at {then.at:%H:%M:%S} UTC" if isinstance(then, BringBack) else ""
+    following = f"; brought back at {moment_text(then.at)}" if isinstance(then, BringBack) else ""
     events.emit(
         "standing.exited",
         level="warning",

@@ -27,6 +27,7 @@ from core.base.errors import (
 )
 from core.base.files import broken, holds_files, open_plain, read_bounded, read_plain
 from core.base.names import standing_ref, target_for
+from core.base.text import moment_text
 from core.base.values import dataclass, field, replace
 from core.model.activity import Capability, consequences, graded, unfinished_text
 from core.model.rows import Row, drift
@@ -355,7 +356,7 @@ def _how_it_ended(row: Row, record: SessionRecord, view: Glance) -> str:
     due = view.due.get(record.instance_id)
     pane = view.survey.of_instance(record.instance_id) if view.survey else None
     ended = f"its program has ended: {exit_text((pane.exit if pane else None) or record.last_exit)}"
-    return f"{ended}; it is brought back at {due:%H:%M:%S} UTC" if due else ended
+    return f"{ended}; it is brought back at {moment_text(due)}" if due else ended
 
 
 _VARIABLES_SHOWN = 8

@@ -149,7 +149,7 @@ class Collector:
             if system.activities.get(record.uid) != activity:
                 return  # a report has told more meanwhile
             system.exit_ledger.announce(Announced(record.uid, record.instance_id, since, now))
-            stops = because(Reason.STOPS_IDLE, at=f"{announce.stop_at:%H:%M:%S}")
+            stops = because(Reason.STOPS_IDLE, at=f"{announce.stop_at:%Y-%m-%d %H:%M:%S}")
             system.activities.put(replace(activity, remarks=(*activity.remarks, stops)))
             key = f"idle-{record.instance_id}-{int(since.timestamp() * 1000)}"
             add_note(system.outbox, system.bindings, record, key, idle_text(record.name, stop_after, announce.stop_at))

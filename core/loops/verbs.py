@@ -20,7 +20,7 @@ from core.base.errors import BeingDeleted, CoreError, InvalidValue, OtherSession
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import new_loop_id
 from core.base.paths import StatePaths
-from core.base.text import interval_text, parse_delay, reason_of
+from core.base.text import interval_text, moment_text, parse_delay, reason_of
 from core.base.values import dataclass, replace
 from core.config.settings import DeclaredLoop, Settings
 from core.loops.transitions import cancel_runs, end_loop, summary, tell
@@ -221,7 +221,7 @@ def create_loop(system: System, asker: Asker, name: str, asked: LoopRequest) -> 
     if asker.uid is not None and system.bindings.of_session(record.uid) is not None:
         system.outbox.add([_made(loop)])
     system.notify()
-    first = when(loop.next_run_at, now) if loop.next_run_at else "not planned"
+    first = moment_text(loop.next_run_at) if loop.next_run_at else "not planned"
     said = f"{loop.id} runs {cadence(loop)}, first at {first}; {_until(system.settings, loop)}"
     return _answer(system.loops, loop, f"{said}{in_the_way(system.records, loop, fires)}")
 
@@ -307,7 +307,7 @@ def resume_loop(system: System, asker: Asker, loop_id: str, reason: str = "") ->
     loop, changed = _step(system, asker, loop_id, "resumed", resume)
     if changed:
         tell(system.events, "loop.resumed", loop, actor=asker.actor, reason=why)
-    said = f"goes on, next at {_next(loop, system.clock.now())}" if changed else "was not paused"
+    said = f"goes on, next at {_next(loop)}" if changed else "was not paused"
     return _answer(system.loops, loop, f"{loop.id} {said}{in_the_way(system.records, loop, fires)}")
 
 
@@ -351,9 +351,9 @@ def schedule_next_run(system: System, asker: Asker, loop_id: str, delay: str | f
         return _changed(system.loops, loop, next_run_at=system.clock.now() + span, reason=why)
 
     loop, _ = _step(system, asker, loop_id, "scheduled", schedule)
-    tell(system.events, "loop.scheduled", loop, actor=asker.actor, reason=why, detail=_next(loop, system.clock.now()))
+    tell(system.events, "loop.scheduled", loop, actor=asker.actor, reason=why, detail=_next(loop))
     limits = f"{interval_text(bounds.least)} to {interval_text(bounds.most)}"
-    said = f"{loop.id} runs again in {interval_text(span)}, at {_next(loop, system.clock.now())}"
+    said = f"{loop.id} runs again in {interval_text(span)}, at {_next(loop)}"
     asked = f" ({str(delay)[:40]} was asked for, and {limits} is allowed)" if brought else ""
     return _answer(system.loops, loop, f"{said}{asked}{in_the_way(system.records, loop, fires)}")
 
@@ -506,8 +506,8 @@ def _ended(loop: Loop) -> str:
     return f"{loop.status.value} ({loop.reason})" if loop.reason else loop.status.value
 
 
-def _next(loop: Loop, now: datetime) -> str:
-    return when(loop.next_run_at, now) if loop.next_run_at else "no time yet"
+def _next(loop: Loop) -> str:
+    return moment_text(loop.next_run_at) if loop.next_run_at else "no time yet"
 
 
 def _soon(settings: Settings, loop: Loop, now: datetime) -> str:
@@ -515,7 +515,7 @@ def _soon(settings: Settings, loop: Loop, now: datetime) -> str:
     if loop.next_run_at is None or loop.next_run_at <= now:
         return "now"
     least = interval_text(bounds_of(settings).least)
-    return f"at {_next(loop, now)}, {least} after its last run, which is the minimum (loops.minInterval)"
+    return f"at {_next(loop)}, {least} after its last run, which is the minimum (loops.minInterval)"
 
 
 def _count(loops: tuple[Loop, ...], what: str) -> str:

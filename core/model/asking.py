@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from core.base.text import visible
+from core.base.text import moment_text, visible
 from core.base.values import dataclass, field
 
 
@@ -552,7 +552,7 @@ def _padded(request: Request) -> Sequence[str]:
 
 
 def _how_it_ended(request: Request) -> str:
-    at = f", {request.settled_at:%H:%M:%S} UTC" if request.settled_at else ""
+    at = f", {moment_text(request.settled_at)}" if request.settled_at else ""
     if request.state is RequestState.ANSWERED:
         if request.kind is RequestKind.DIALOG:
             return f"**{visible(request.answers[0])[0]}**: chosen by {request.by}{at}."

@@ -46,6 +46,7 @@ class IncomingReply:
     confirm: str = ""  #: why a person must confirm it before it goes in ("sent 3 h ago"); "": it goes in by itself
     unlisted: bool = False  #: no list of the channel names the author in any form, whoever they are
     piece: str = ""  #: which part of the message this is, where it comes in several; "": the message
+    to_others: bool = False  #: it begins with a mention of somebody, and not of the bot
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class IncomingChange:
     reply: IncomingReply
     deleted: bool
     only_quotes: bool = False  #: its author changed nothing: the chat itself has added what the message quotes
+    before: IncomingReply | None = None  #: as it was, where the chat tells that
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from core.base.names import standing_ref
-from core.base.text import duration_text, in_lines
+from core.base.text import duration_text, in_lines, moment_text
 from core.base.values import dataclass, replace
 from core.model.asking import Button
 from core.model.message import MOST_TEXT, MessageState
@@ -112,10 +112,11 @@ def what_text(name: str, program: str, version: str, folder: str, host: str) -> 
     return " · ".join((f"`{name}`", f"{program} {version}".rstrip(), f"`{folder}`", host))
 
 
-def root_text(name: str, what: str, description: str, how: str, blind: str = "") -> str:
+def root_text(name: str, what: str, description: str, how: str, blind: str = "", aside: str = "") -> str:
     """Return the announcement, whose message becomes the session's thread.
 
-    `what`: its `what_text`; `how`: how it came up; `blind`: the program that it runs, where that reports nothing.
+    `what`: its `what_text`; `how`: how it came up; `blind`: the program that it runs, where that reports nothing;
+    `aside`: what a note to colleagues begins with, "" for nothing.
     """
     about = f"\n{description.strip()}" if description.strip() else ""
     blindly = (
@@ -124,9 +125,11 @@ def root_text(name: str, what: str, description: str, how: str, blind: str = "")
         if blind
         else ""
     )
+    begins = f"`{aside}` or with a mention" if aside else "a mention"
     return (
         f"{what}{about}\n"
-        f"It is up, {how}. Reply in this thread, and the agent gets your reply. (`{standing_ref(name)}`){blindly}"
+        f"It is up, {how}. Reply in this thread, and the agent gets your reply, unless it begins with {begins} of "
+        f"somebody else: that is a note to colleagues. (`{standing_ref(name)}`){blindly}"
     )
 
 
@@ -181,7 +184,7 @@ def ended_text(
     start = f"`the-loop standing start {name}`"
     if isinstance(then, BringBack):
         budget = f"restart {then.number} of {per_hour} within an hour"
-        return f"{what} It will be restarted at {_at(then.at)} ({budget}). To start it now: {start}"
+        return f"{what} It will be restarted at {moment_text(then.at)} ({budget}). To start it now: {start}"
     if isinstance(then, GiveUp):
         return f"{what} It is held as failed: {then.reason}. To start it: {start}"
     return f"{what} Its conversation is kept. To start it: {start}"
@@ -196,7 +199,7 @@ def idle_text(name: str, stop_after: timedelta, stop_at: datetime) -> str:
     """Return the announcement of an idle session's end."""
     return (
         f"`{name}` has had nothing to do for nearly {duration_text(stop_after)} and will be stopped at "
-        f"{_at(stop_at)}. Any message prevents that. Its conversation is kept in either case."
+        f"{moment_text(stop_at)}. Any message prevents that. Its conversation is kept in either case."
     )
 
 
@@ -206,10 +209,6 @@ def collected_text(name: str, stop_after: timedelta) -> str:
         f"`{name}` is stopped: it had nothing to do for {duration_text(stop_after)}. Its conversation is kept; "
         f"to start it: `the-loop standing start {name}`"
     )
-
-
-def _at(moment: datetime) -> str:
-    return f"{moment:%H:%M:%S} UTC"
 
 
 class Mark(Enum):

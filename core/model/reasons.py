@@ -85,6 +85,7 @@ class Reason(StrEnum):
     QUEUE_CANCELLED = "queue-cancelled"  #: {name}
     CANCELLED_BY = "cancelled-by"  #: {actor}
     AUTHOR_DELETED = "author-deleted"
+    MADE_ASIDE = "made-aside"
     NEW_BOOT = "new-boot"
 
     # what became of a message that was typed

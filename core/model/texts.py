@@ -125,6 +125,7 @@ REASONS: Mapping[Reason, Text] = {
     R.QUEUE_CANCELLED: "the session was stopped; start it: `the-loop standing start {name}`",
     R.CANCELLED_BY: "cancelled by {actor}",
     R.AUTHOR_DELETED: "its author deleted it",
+    R.MADE_ASIDE: "its author made it a note to colleagues",
     R.NEW_BOOT: "a later start gave a new boot prompt",
     # what became of a message that was typed
     R.ARGUMENT: "given to the program as its argument",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,19 @@ async def test_nothing_lies_over_what_stands_below_or_beside_a_message(workspace
 
     assert below >= 0
     assert beside > 0
+
+
+async def test_dates_are_shown_in_the_readers_time(workspace: Workspace, tab: Tab) -> None:
+    """A date's tokens are filled in; of one that is not known here the fallback is shown."""
+    date = "<!date^1796089092^{time_secs} ({date_short_pretty})|2026-12-01 01:38:12 UTC>"
+    await _api(workspace).chat_postMessage(channel="agents", text=f"back at {date}, <!date^1^{{ago}}|long ago>")
+    await _shown(tab, "back at")
+
+    shown = await tab.evaluate("document.querySelector('.message .text').textContent")
+    title = await tab.evaluate("document.querySelector('.text time').title")
+
+    assert re.fullmatch(r"back at 01:38:12( AM)? \((today|yesterday|tomorrow|Dec 1, 2026)\), long ago", shown)
+    assert title == "2026-12-01 01:38:12 UTC"
 
 
 async def test_wide_text_is_held_in_its_column(workspace: Workspace, tab: Tab) -> None:

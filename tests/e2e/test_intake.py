@@ -95,6 +95,33 @@ def test_other_threads_are_not_read(talking: Product) -> None:
     assert "lunch?" not in told
 
 
+def test_a_note_to_colleagues_does_not_reach_the_agent(talking: Product) -> None:
+    """Live and in a sweep, with its file, it leaves no trace and gets no mark; edited into a message it is one."""
+    serving = talking.serve().wait_swept()
+    thread, workspace = talking.root(), talking.workspace
+    announced = workspace.messages("agents")[0]["text"]
+
+    notes = [
+        workspace.say("alice", "agents", "(( is he right?", thread, files={"secret-plan.txt": "hush"}),
+        workspace.say("alice", "agents", "@bob have a look", thread),
+    ]
+    workspace.say("alice", "agents", "@the-loop @bob go on", thread)
+    talking.wait_reply(thread, "go on")
+    workspace.wait_for_ephemeral("alice", lambda shown: "note to colleagues" in shown["text"])
+    assert serving.stop() == 0
+    notes.append(workspace.say("alice", "agents", "(( while nobody listened", thread))
+    talking.serve().wait_swept()
+    workspace.edit("agents", notes[0], "now for the agent")
+    talking.wait_reply(thread, "now for the agent")
+
+    assert "begins with `((` or with a mention of somebody else" in announced
+    assert [talking.count(words) for words in ("have a look", "while nobody", "is he right")] == [0, 0, 0]
+    assert talking.count("now for the agent") == 1
+    assert [workspace.reactions("agents", ts) for ts in notes[1:]] == [{}, {}]
+    kept = [path for path in talking.folder.rglob("*") if path.is_file() and b"have a look" in path.read_bytes()]
+    assert kept == []
+
+
 def test_replies_keep_their_order(talking: Product) -> None:
     """Ten replies in a moment are in the conversation in the order in which they were written."""
     talking.serve().wait_swept()

@@ -1,5 +1,7 @@
 // Turns Slack's text and blocks into DOM nodes. Text is only ever inserted as text, never as HTML.
 
+import { clock, shortDay } from "/shared.js";
+
 const EMOJI = {
   "+1": "👍", "-1": "👎", bell: "🔔", eyes: "👀", fire: "🔥", heart: "❤️", hourglass: "⌛",
   hourglass_flowing_sand: "⏳", large_green_circle: "🟢", no_entry: "⛔", no_entry_sign: "🚫", ok_hand: "👌",
@@ -112,9 +114,20 @@ function mention(token, names) {
   const [target, label] = token.split(/\|(.*)/s);
   if (target.startsWith("@")) return el("span", { class: "mention" }, `@${names.user(target.slice(1)) ?? label ?? target.slice(1)}`);
   if (target.startsWith("#")) return el("span", { class: "mention" }, `#${names.channel(target.slice(1)) ?? label ?? target.slice(1)}`);
-  if (target.startsWith("!date^")) return document.createTextNode(unescape(label ?? ""));
+  if (target.startsWith("!date^")) return date(target, unescape(label ?? ""));
   if (target.startsWith("!")) return el("span", { class: "mention loud" }, `@${label ?? target.slice(1)}`);
   return link(unescape(target), unescape(label ?? target));
+}
+
+// A date as each reader has it, by its tokens; the fallback where one of them is not known here.
+function date(target, fallback) {
+  const [, stamp, format] = target.split("^");
+  const at = new Date(Number(stamp) * 1000);
+  const known = { time: () => clock(stamp), time_secs: () => clock(stamp, { second: "2-digit" }), date_short_pretty: () => shortDay(stamp) };
+  const tokens = [...(format ?? "").matchAll(/\{(\w+)\}/g)];
+  if (Number.isNaN(at.getTime()) || !tokens.length || tokens.some(([, name]) => !known[name])) return document.createTextNode(fallback);
+  const shown = unescape(format).replace(/\{(\w+)\}/g, (_, name) => known[name]());
+  return el("time", { datetime: at.toISOString(), title: fallback }, shown);
 }
 
 // --- Markdown, as the markdown block has it

@@ -10,16 +10,19 @@ export const names = {
 };
 
 const at = (ts) => new Date(Number(ts) * 1000);
-export const clock = (ts) => at(ts).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+export const clock = (ts, more = {}) => at(ts).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", ...more });
 
-export function dayOf(ts) {
+function near(ts, otherwise) {
   const day = at(ts).toDateString();
-  if (day === new Date().toDateString()) return "Today";
-  if (day === new Date(Date.now() - 86400000).toDateString()) return "Yesterday";
-  return at(ts).toLocaleDateString([], { weekday: "long", day: "numeric", month: "long" });
+  const days = { today: 0, yesterday: -1, tomorrow: 1 };
+  const name = Object.keys(days).find((key) => new Date(Date.now() + days[key] * 86400000).toDateString() === day);
+  return name ?? at(ts).toLocaleDateString([], otherwise);
 }
 
-export const moment = (ts) => `${dayOf(ts).replace("Today", "today").replace("Yesterday", "yesterday")} at ${clock(ts)}`;
+const long = (ts) => near(ts, { weekday: "long", day: "numeric", month: "long" });
+export const dayOf = (ts) => long(ts).replace(/^./, (first) => first.toUpperCase());
+export const shortDay = (ts) => near(ts, { day: "numeric", month: "short", year: "numeric" });
+export const moment = (ts) => `${long(ts)} at ${clock(ts)}`;
 
 export function hue(key) {
   const place = Object.keys(page.state.people).indexOf(key);

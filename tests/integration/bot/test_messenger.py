@@ -57,6 +57,23 @@ def test_a_root_a_reply_and_an_edit(workspace: WorkspaceThread, channel: SlackCh
     assert below["metadata"] == {"event_type": "the_loop_post", "event_payload": payload}
 
 
+def test_times_of_ours_are_shown_to_each_reader_as_their_own(
+    workspace: WorkspaceThread, channel: SlackChannel, agents: str
+) -> None:
+    """In a note, and where a request tells how it ended; never in code, nor in what an agent wrote or asks for."""
+    at = "2026-12-01 01:38:12 UTC"
+    date = f"<!date^1796089092^{{time_secs}} ({{date_short_pretty}})|{at}>"
+
+    channel.post(post_of(f"back at {at}, `{at}`", kind=OutboundKind.NOTE), agents, "")
+    channel.post(post_of(f"`run {at}`\n{at}\n**Allowed** by alice, {at}.", kind=OutboundKind.REQUEST), agents, "")
+    channel.post(post_of(f"done at {at}", kind=OutboundKind.ANSWER), agents, "")
+
+    note, request, answer = (message["text"] for message in workspace.messages("agents"))
+    assert note == f"back at {date}, `{at}`"
+    assert request == f"`run {at}`\n{at}\n*Allowed* by alice, {date}."
+    assert answer == f"done at {at}"
+
+
 def test_relayed_text_pings_nobody(workspace: WorkspaceThread, channel: SlackChannel, agents: str) -> None:
     """Mentions, links and entities in a text stay the characters that they are."""
     text = f"<!channel> <@{workspace.user_id('bob')}> if a < b && c > d &amp; <https://example.com|here>"

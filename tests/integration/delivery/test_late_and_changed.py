@@ -14,6 +14,8 @@ from core.chat.inbound import Changes, Inbound, NullMirror
 from core.delivery.saying import cancel_message, confirm_message
 from core.model.channel import IncomingChange, IncomingReply, Swept, Verdict
 from core.model.message import Attachment, Fetched, InboxRow, MessageState, decoded, encoded, safe_name, told
+from core.model.posts import OutboundKind
+from core.model.reasons import Reason
 from core.model.session import Binding, ChatBinding, SessionRecord
 from core.session.attachments import fetched, keep_file
 from core.session.sessions import Author, may_steer
@@ -161,6 +163,76 @@ def test_the_words_of_a_clip_are_quoted(door: Door, bound: System) -> None:
     assert without == "(file: /p , audio/mp4, 3 bytes; the chat has not written down what is said in it)"
     assert decoded(encoded([clip])) == (clip,)
     assert decoded('[["F1", "a", "k", 1, "u", ""]]')[0].clip is False
+
+
+# ---------------------------------------------------------------- notes to colleagues
+
+NOTE = replace(REPLY, text="(( Bob, is this yours?", files=(FILE,))
+
+
+def test_a_note_to_colleagues_is_kept_nowhere(door: Door, bound: System) -> None:
+    """Neither what begins with the prefix nor what begins with a mention is a message; that is said once."""
+    now = f"{bound.clock.now().timestamp():.6f}"
+    mention = replace(REPLY, ts=now, text="@bob is this yours?", to_others=True)
+
+    verdicts = [*door.receive([replace(NOTE, ts=now), mention]), *door.receive([NOTE])]
+
+    record = bound.records.read("scribe")
+    assert record is not None
+    assert verdicts == [Verdict.DROPPED] * 3
+    assert bound.inbox.with_states(record.uid, frozenset(MessageState)) == ()
+    assert door.to_fetch("slack") == ()
+    [post] = [row.post for row in bound.outbox.due("slack", datetime.max.replace(tzinfo=UTC))]
+    assert (post.kind, post.only_for) == (OutboundKind.WHISPER, "U1")
+    assert "begins with `((`" in post.text
+    kept = bound.paths.database.parent.glob(f"{bound.paths.database.name}*")
+    assert all(b"is this yours" not in path.read_bytes() for path in kept)
+
+
+def test_nobody_but_who_may_steer_is_told_of_a_note(door: Door, bound: System) -> None:
+    """Whoever is on no list writes to colleagues as before: no hint, and no refusal."""
+    now = f"{bound.clock.now().timestamp():.6f}"
+    door.receive([replace(NOTE, ts=now, author="U9"), replace(NOTE, ts=now, author="B1", is_bot=True)])
+
+    assert notes(bound) == []
+    assert not bound.bindings.was_refused(f"slack:{TEAM}:{HOME}:{now}")
+
+
+def test_a_note_that_is_edited_into_a_message_is_taken(door: Door, bound: System) -> None:
+    """It goes through every check, with its files, and once."""
+    door.receive([NOTE])
+    edit = IncomingChange(replace(REPLY, files=(FILE,)), deleted=False, before=NOTE)
+
+    taken = [door.receive(door.change([edit])) for _ in range(2)]
+    refused = door.receive(door.change([replace(edit, reply=replace(REPLY, author="U9", ts="1700.000200"))]))
+
+    assert taken == [(Verdict.COMMITTED,), ()]
+    assert refused == (Verdict.DROPPED,)
+    assert [fetch.files for fetch in door.to_fetch("slack")] == [(FILE,)]
+
+
+def test_a_message_that_is_edited_into_a_note_is_withdrawn(door: Door, bound: System) -> None:
+    """While it waits; back again it cannot come, which is said. What was typed stays typed, and that is said, too."""
+    door.receive([REPLY])
+    door.change([change(text="(( never mind")])
+    withdrawn = only(bound)
+    door.change([change(text="do it after all")])
+
+    assert (withdrawn.state, withdrawn.reason) == (MessageState.CANCELLED, Reason.MADE_ASIDE)
+    assert withdrawn.message.text == "do it"
+    assert ["send it again" in note for note in notes(bound)] == [True]
+
+
+def test_a_typed_message_that_is_edited_into_a_note_stays_typed(door: Door, bound: System) -> None:
+    """The sender is told so; a sweep that sees it as a note later does not say that the agent lacks it."""
+    door.receive([REPLY])
+    bound.inbox.advance(only(bound), MessageState.CONFIRMED)
+
+    door.change([change(text="(( never mind")])
+    door.receive([replace(REPLY, text="(( never mind")])
+
+    assert only(bound).state is MessageState.CONFIRMED
+    assert ["The agent has the old text" in note for note in notes(bound)] == [True]
 
 
 # ---------------------------------------------------------------- late

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot import payloads
 from bot.payloads import Identity, Ignored
-from bot.words import mentioned, plain, quoted
+from bot.words import mentioned, plain, quoted, to_others
 from core.model.channel import IncomingChange, IncomingReply
 
 OWN = Identity("T1", "UBOT", "BBOT", "the-loop")
@@ -466,3 +466,23 @@ def test_whoever_a_quote_names_anywhere_is_looked_up() -> None:
     quote = {"is_share": True, "text": "<@U1>", "pretext": "<@U2>", "title": "<@U3>", "fields": [field]}
 
     assert mentioned({"attachments": [quote]}) == {"U1", "U2", "U3", "U4", "U5"}
+
+
+@pytest.mark.parametrize(
+    ("wire", "aside"),
+    [
+        ("<@U2> is this yours?", True),
+        ("  <@U2|bob>, <@W3>: look", True),
+        ("<!subteam^S1|@crew> look", True),
+        ("<!here> look", True),
+        ("<@UBOT> do it", False),
+        ("<@U2> <@UBOT> do it", False),
+        ("do it with <@U2>", False),
+        ("<#C1|agents> is where", False),
+        ("<!date^1^{time}|noon> is when", False),
+        ("", False),
+    ],
+)
+def test_what_begins_with_a_mention_is_for_whom_it_names(wire: str, aside: bool) -> None:
+    """People, groups and everybody; never the bot, wherever it stands among them."""
+    assert to_others({"text": wire}, "UBOT") is aside

@@ -100,7 +100,7 @@ def test_a_loop_is_made_and_told(system: System) -> None:
         "createdAt": "2026-05-04T12:00:00.123456Z",
     }
     assert told["loops"] == [told["loop"]]
-    assert told["said"].startswith(f"{answer.loop.id} runs every 1h30m, first at 13:30:00 UTC")
+    assert told["said"].startswith(f"{answer.loop.id} runs every 1h30m, first at 2026-05-04 13:30:00 UTC")
     assert [event["event"] for event in _events(system, answer.loop)] == ["loop.created"]
 
 
@@ -361,7 +361,7 @@ def test_pause_and_resume_are_idempotent_and_say_so(system: System, clock: Stand
     row = system.inbox.get("m-tick")
     assert row is not None
     assert row.state is MessageState.CANCELLED
-    assert "goes on, next at 15:10:00 UTC" in resumed.said
+    assert "goes on, next at 2026-05-04 15:10:00 UTC" in resumed.said
     assert "was not paused" in more.said
     assert _now(system, loop).next_run_at == clock.moment + 5 * MINUTE
     assert [event["event"] for event in _events(system, loop)] == ["loop.created", "loop.paused", "loop.resumed"]
@@ -448,7 +448,7 @@ def test_an_agent_names_its_next_run(system: System) -> None:
 
     assert answer.loop is not None
     assert (answer.loop.next_run_at, answer.loop.reason) == (NOON + 10 * MINUTE, "the build takes long")
-    assert answer.said.startswith(f"{loop.id} runs again in 10m, at 12:10:00 UTC")
+    assert answer.said.startswith(f"{loop.id} runs again in 10m, at 2026-05-04 12:10:00 UTC")
     assert schedule_next_run(system, SCRIBE, loop.id, 90).said.startswith(f"{loop.id} runs again in 1m30s")
 
 

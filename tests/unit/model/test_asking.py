@@ -254,7 +254,7 @@ def test_a_permission_is_shown_with_two_buttons_and_then_without() -> None:
     assert [(button.action, button.target) for button in buttons_of(asked)] == [("allow", "q-1"), ("deny", "q-1")]
     assert "rm -rf build" in text_of(asked)
     assert buttons_of(over) == ()
-    assert "**Allowed** by alice, 12:00:00 UTC" in ended_text(over)
+    assert f"**Allowed** by alice, {NOW:%Y-%m-%d} 12:00:00 UTC" in ended_text(over)
 
 
 def test_questions_are_shown_one_after_another() -> None:
