@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from bot.buttons import PREFIX, confirm_object, plain_text
 from bot.markdown import dated, escape
 from bot.payloads import COMMAND
+from core.base.errors import nearest
 from core.base.values import dataclass
 from core.commandtable import Command
 from core.model.asking import confirmation_of_all, confirmation_of_one
@@ -100,7 +101,9 @@ def help_view(unknown: str, commands: Sequence[Command]) -> Draft:
         lines = [f"`{COMMAND} {command.chat}`: {command.summary}" for command in commands]
         lines.append("To speak to a session, reply in its thread.")
         typed = escape(_cut(f"{COMMAND} {clean(unknown)}".replace("`", ""), _FIELD))
-        named = f"There is no command `{typed}`. " if unknown else ""
+        near = nearest(unknown, [command.word for command in commands], 1)
+        meant = f"Did you mean `{COMMAND} {near[0]}`? " if near else ""
+        named = f"There is no command `{typed}`. {meant}" if unknown else ""
         words = ", ".join(command.word for command in commands)
         whole = "\n".join([f"{named}These can be used:", *lines] if named else lines)
         return View(f"{named}Commands: {words}", (_section(whole),))

@@ -26,7 +26,7 @@ from core.base.clock import Deadline, SystemClock
 from core.base.errors import CoreError, Refused
 from core.base.files import own_folder, write_private
 from core.base.names import check_name, target_for
-from core.base.paths import StatePaths, default_state_root
+from core.base.paths import StatePaths, default_state_root, locate
 from core.config.loading import FILE, HEADER, state_root
 from core.lifecycle.look import get_standing
 from core.model.rows import Row
@@ -55,8 +55,13 @@ def own_socket(folder: Path) -> str:
     return f"{DEMO_SOCKET}-{crc32(os.fsencode(folder)):08x}"
 
 
-def write_configuration(folder: Path, facts: Mapping[str, Any], socket: str) -> Path:
-    """Write the demo's configuration for a workspace with these facts, and return its path."""
+def write_configuration(
+    folder: Path, facts: Mapping[str, Any], socket: str, own: Mapping[str, Any] | None = None
+) -> Path:
+    """Write the demo's configuration for a workspace with these facts, and return its path.
+
+    `own`: the resolved form of one whose harnesses, sessions and limits are to be tried in the demo.
+    """
     work = folder / "work"
     work.mkdir(mode=0o700, exist_ok=True)
     document = {
@@ -88,9 +93,42 @@ def write_configuration(folder: Path, facts: Mapping[str, Any], socket: str) -> 
             ],
         },
     }
+    header = HEADER
+    if own is not None:
+        document = _joined(document, own)
+        header += "# Exception: what comes from the file that --config named.\n"
     config = folder / FILE
-    write_private(config, (HEADER + yaml.safe_dump(document, sort_keys=False)).encode())
+    write_private(config, (header + yaml.safe_dump(document, sort_keys=False)).encode())
     return config
+
+
+#: What a file may say of the chat that names nobody and nothing in a real workspace.
+_OF_THE_CHAT = ("verbosity", "confirmOlderThanMinutes", "asidePrefix")
+
+
+def _joined(demo: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the own configuration, with the demo's state, tmux server, chat and address.
+
+    So nothing of it meets the sessions that the same file makes elsewhere. Each of its sessions has a thread.
+    """
+    [guide] = demo["standingSessions"]["sessions"]
+    sessions = [
+        {**{key: value for key, value in one.items() if key not in theirs["channels"]}, "slack": {"enabled": True}}
+        for one in theirs["standingSessions"]["sessions"]
+    ]
+    homely = {"harness": "bundled", "cwd": demo["routing"]["spawnWorkdir"]}
+    guides = [] if any(one["name"] == DEMO_SESSION for one in sessions) else [{**guide, **homely}]
+    tmux = {**theirs["routing"]["tmux"], "socketName": demo["routing"]["tmux"]["socketName"]}
+    chat = theirs["channels"].get("slack", {})
+    kept = {key: chat[key] for key in _OF_THE_CHAT if key in chat}
+    return {
+        **theirs,
+        "state": demo["state"],
+        "routing": {**theirs["routing"], "tmux": tmux},
+        "service": demo["service"],
+        "channels": {"slack": {**kept, **demo["channels"]["slack"]}},
+        "standingSessions": {"enabled": True, "sessions": [*guides, *sessions]},
+    }
 
 
 def folder_of(name: str, environ: Mapping[str, str]) -> Path:
@@ -119,24 +157,27 @@ def run_demo(
     environ: Mapping[str, str],
     tell: Callable[[Mapping[str, Any]], None],
     tell_end: Callable[[str], None],
+    own: Path | None = None,
 ) -> int:
     """Bring up the demo of that name, tell how to address it (see `addressed`), and serve until interrupted.
 
-    At the end it tells what ended it, and what lives on; before, that a service without a page gave way to it. Raises
-    InvalidValue, Refused if it runs already, WorkspaceNotStarted, StoreBroken where its folder cannot be made.
+    `own`: a configuration that is tried in it. At the end it tells what ended it, and what lives on; before, that a
+    service without a page gave way to it. Raises InvalidValue, ConfigError, Refused if it runs already,
+    WorkspaceNotStarted, StoreBroken where its folder cannot be made.
     """
     from core.config.loading import load
     from core.service.assembly import build_service
 
     close_process()
     folder = folder_of(name, environ)
+    theirs = _read(own, environ) if own is not None else None
     own_folder(folder.parent)
     own_folder(folder)
     _make_way(folder, environ, tell_end)
     with _workspace(folder, port) as facts:
         tokens = {"THE_LOOP_SLACK_BOT_TOKEN": facts["bot_token"], "THE_LOOP_SLACK_APP_TOKEN": facts["app_token"]}
         demo_environ = {**_without_proxies(environ), **tokens}
-        config = _configured(folder, facts, demo_environ)
+        config = _configured(folder, facts, demo_environ, theirs)
         hold = _guide(config, demo_environ).hold
         service = build_service(load(config, demo_environ), demo_environ)
         code = service.run(ready=lambda: tell(addressed(config, facts, environ, hold)))
@@ -194,11 +235,22 @@ def _answers(page: str) -> bool:
         return False
 
 
-def _configured(folder: Path, facts: Mapping[str, Any], environ: Mapping[str, str]) -> Path:
+def _read(own: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the resolved form of a configuration: every key, paths absolute. Raises ConfigError."""
+    from core.config.loading import read_text
+    from core.config.validation import validate
+
+    location = locate(own, environ)
+    return validate(read_text(location) or "", location.path, environ)
+
+
+def _configured(
+    folder: Path, facts: Mapping[str, Any], environ: Mapping[str, str], own: Mapping[str, Any] | None
+) -> Path:
     """Write the configuration; where another folder's demo has our tmux session's name, with a server of our own."""
-    config = write_configuration(folder, facts, last_socket(folder))
+    config = write_configuration(folder, facts, last_socket(folder), own)
     if _guide(config, environ).live is Live.FOREIGN:
-        config = write_configuration(folder, facts, own_socket(folder))
+        config = write_configuration(folder, facts, own_socket(folder), own)
     return config
 
 
@@ -241,6 +293,7 @@ def addressed(
             "events": f"{program} events",
             "stop": f"{program} stop",
             "start": f"{program} standing {_release(hold)} {DEMO_SESSION}",
+            "create": f"{program} standing create mine --harness claude --slack",
         },
     }
 
@@ -262,6 +315,7 @@ the-loop runs, with everything it has in {address["folder"]}
   speak to it    {commands["say"]}
   is it up?      {commands["status"]}
   what happened  {commands["events"]}
+  another agent  {commands["create"]}
   end it all     {commands["stop"]}   (the next `make run` resumes the conversation)
 {held if address["held"] else ""}
 Ctrl-C ends the service and the page; the session lives on in tmux ({address["tmuxTarget"]}) until it is stopped.

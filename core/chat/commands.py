@@ -20,7 +20,7 @@ from core.model.channel import IncomingOrder, PrivateAnswer
 from core.model.posts import NewPost, OutboundKind
 from core.model.rows import Answer, Row, concerns
 from core.model.session import Outcome
-from core.session.sessions import Author, definition_of, may_steer
+from core.session.sessions import Author, definition_of, may_steer, names_of
 from core.session.system import System
 
 if TYPE_CHECKING:
@@ -151,13 +151,21 @@ class Orders:
             return
         holds = self._holds(order.author, role)
         if holds:
-            known = definition_of(self._system.settings, self._system.records, name)
+            try:
+                known = definition_of(self._system.settings, self._system.records, name)
+            except UnknownSession as error:  # which would name those that are like it, whoever may know them
+                raise UnknownSession(name, self._names(order)) from error
             if known.unreadable is not None and not known.declared:
-                raise UnknownSession(name)
+                raise UnknownSession(name, self._names(order))
         tell_refused(self._system, order.channel_kind, order.author, order.verb, name=name)
         if holds or role is Role.MEMBER:
-            raise UnknownSession(name)
+            raise UnknownSession(name, self._names(order))
         raise NotPermitted(f"you may not {order.verb} {name}", f"ask one of channels.{order.channel_kind}.operators")
+
+    def _names(self, order: IncomingOrder) -> list[str]:
+        """Return the sessions that the author of a command may know of."""
+        names = names_of(self._system.settings, self._system.records)
+        return [name for name in names if self.may_see(name, order.author)]
 
 
 def share(system: System, channel_kind: str, who: str, answer: Answer) -> None:

@@ -119,7 +119,7 @@ def demo(session: Session, name: str | None, port: int) -> int:
         if not session.json:
             print_line(text)
 
-    return run_demo(name or USUAL_DEMO, port, session.environ, tell, tell_end)
+    return run_demo(name or USUAL_DEMO, port, session.environ, tell, tell_end, session.config)
 
 
 def page(session: Session, log_out: bool) -> int:

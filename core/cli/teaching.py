@@ -156,6 +156,7 @@ EXAMPLES: Mapping[str, Mapping[str, str]] = {
     "demo": {
         "the whole product, without an account": "the-loop demo",
         "a second one beside it": "the-loop demo --name other",
+        "your own sessions and harnesses, with the demo's page, state and tmux": "the-loop demo --config FILE",
     },
     **{f"{kind} manifest": {"the app, to paste it there": f"the-loop {kind} manifest"} for kind in CHATS},
     **{

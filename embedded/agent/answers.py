@@ -18,17 +18,18 @@ from embedded.agent.conversation import shortened, summary
 
 HELP = """\
 I am the bundled agent: no model, the same answer every time. I understand:
-  help · time · history
-  sleep N             work for N seconds
-  long N              answer with N lines
-  plan A | B | C      make a plan, and work for a second on each item
-  background N        start something that ends in N seconds and then speaks up by itself
-  ask permission      ask before I run a harmless command
-  ask question TEXT | A | B
-  menu TEXT | A | B   the same, as a dialog that no hook announces
-  call TOOL {"argument": …}   use a tool of the-loop
-  fail login | limit | service   end the turn with such an error
-  /clear · /exit
+- `help`, `time`, `history`
+- `sleep N`: work for N seconds
+- `long N`: answer with N lines
+- `plan A | B | C`: make a plan, and work for a second on each item
+- `background N`: start something that ends in N seconds and then speaks up by itself
+- `ask permission`: ask before I run a harmless command
+- `ask question TEXT | A | B`: ask you
+- `menu TEXT | A | B`: the same, as a dialog that no hook announces
+- `call TOOL {"argument": …}`: use a tool of the-loop
+- `fail login`, `fail limit`, `fail service`: end the turn with such an error
+- `/clear`, `/exit`
+
 Anything else I repeat."""
 _FRAME = re.compile(r"\A\s*\[[^\]\n]*\]\s*")
 _TASK = re.compile(r"<task-id>(.*?)</task-id>.*?<status>(.*?)</status>", re.DOTALL)

@@ -62,7 +62,7 @@ def _opened(options: argparse.Namespace) -> Workspace:
     except (OSError, ValueError) as error:
         raise CannotServe(f"cannot read the manifest {options.manifest}: {error}; it must be a JSON file") from error
     try:
-        return Workspace(options.db, options.port, manifest, retry_scale=options.retry_scale)
+        return Workspace(options.db, options.port, manifest, retry_scale=options.retry_scale, outsider=options.outsider)
     except (OSError, sqlite3.Error) as error:
         raise CannotServe(f"cannot open {options.db}: {error}; name a file in a folder that exists") from error
 
@@ -77,6 +77,9 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--manifest", type=Path, help="app manifest as JSON (default: a built-in one)")
     parser.add_argument("--tokens-file", type=Path, help="where addresses, tokens and ids are written, mode 0600")
     parser.add_argument("--parent-fd", type=int, help="read end of a pipe: at its end of file the workspace stops")
+    parser.add_argument(
+        "--outsider", action="store_true", help="share #agents with mallory of another organization (a new workspace)"
+    )
     parser.add_argument("--retry-scale", type=float, default=1.0, help="factor on the minutes between event retries")
     return parser.parse_args(argv)
 

@@ -5,6 +5,7 @@ Users, channels and apps are named by id or by name. A control that cannot be ca
 
 from __future__ import annotations
 
+import mimetypes
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +36,7 @@ class Controls:
         *,
         broadcast: bool = False,
         me: bool = False,
-        files: Mapping[str, str] | None = None,
+        files: Mapping[str, str | bytes] | None = None,
     ) -> str:
         """Post as a person, in a thread if one is named; return the ts.
 
@@ -435,9 +436,10 @@ class Controls:
         except ApiError as error:
             raise ControlError(f"refused: {error.code}") from error
 
-    def _file(self, name: str, content: str, owner: User) -> str:
-        data = content.encode()
-        doc: Json = {"id": new_id("F"), "name": name, "title": name, "mimetype": "text/plain", "filetype": "text"}
+    def _file(self, name: str, content: str | bytes, owner: User) -> str:
+        data, kind = (content.encode(), "text/plain") if isinstance(content, str) else (content, _kind_of(name))
+        extension = name.rpartition(".")[2] if "." in name and kind != "text/plain" else "text"
+        doc: Json = {"id": new_id("F"), "name": name, "title": name, "mimetype": kind, "filetype": extension}
         doc |= {"user": owner.id, "size": len(data), "mode": "hosted", "is_external": False}
         self._room.store.put_file(doc | {"created": int(model.now())}, data)
         return str(doc["id"])
@@ -483,3 +485,7 @@ def _is_offered(element: Json, value: str | None) -> bool:
     if element.get("type") == "static_select":
         return any(option["value"] == value for option in element["options"])
     return value in (None, element.get("value"))
+
+
+def _kind_of(name: str) -> str:
+    return mimetypes.guess_type(name)[0] or "application/octet-stream"

@@ -444,7 +444,14 @@ DEFAULT: dict[str, Any] = {
     "display_information": {"name": "the-loop"},
     "features": {
         "bot_user": {"display_name": "the-loop"},
-        "slash_commands": [{"command": "/the-loop", "description": "Sessions"}],
+        "slash_commands": [
+            {
+                "command": "/the-loop",
+                "description": "Standing sessions",
+                "usage_hint": "status | list | say NAME TEXT | screen | pause | resume | interrupt NAME"
+                " | loops [NAME] | help",
+            }
+        ],
     },
     "oauth_config": {
         "scopes": {

@@ -436,14 +436,14 @@ _OTHER_BOT = Manifest(
 )
 
 
-def seed(store: Store, manifest: Manifest) -> None:
+def seed(store: Store, manifest: Manifest, *, outsider: bool = True) -> None:
     """Fill a new workspace, or bring the main app of an existing one up to its manifest.
 
-    A new one has the channel #agents with you, alice, bob, both bots, and mallory of another organization;
-    the channel is therefore shared with that organization.
+    A new one has the channel #agents with you, alice, bob and both bots. `outsider`: mallory of another organization is
+    there, too, and the channel is therefore shared with that organization.
     """
     if store.meta("team") is None:
-        _create(store, manifest)
+        _create(store, manifest, outsider)
         return
     main = store.app(store.meta("main_app") or "")
     if main is not None:
@@ -473,21 +473,22 @@ def team_of(store: Store) -> Json:
     return dict(json.loads(store.meta("team") or "{}"))
 
 
-def _create(store: Store, manifest: Manifest) -> None:
+def _create(store: Store, manifest: Manifest, outsider: bool) -> None:
     store.set_meta("team", json.dumps({"id": new_id("T"), "name": "Loopback", "domain": "loopback"}))
     store.set_meta("control_token", new_secret())
     store.set_meta("page_key", new_secret())
     team = team_of(store)["id"]
     people = [User(new_id("U"), name, real_name, team) for name, real_name in _PEOPLE]
-    mallory = User(new_id("U"), "mallory", "Mallory (Elsewhere Inc.)", new_id("T"))
-    for user in (*people, mallory):
+    if outsider:
+        people.append(User(new_id("U"), "mallory", "Mallory (Elsewhere Inc.)", new_id("T")))
+    for user in people:
         store.put_user(user)
     main, other = install(store, manifest), install(store, _OTHER_BOT)
     store.set_meta("main_app", main.id)
     topic = "Standing sessions, a thread each"
-    channel = Channel(new_id("C"), "agents", int(model.now()), people[0].id, topic, is_ext_shared=True)
+    channel = Channel(new_id("C"), "agents", int(model.now()), people[0].id, topic, is_ext_shared=outsider)
     store.put_channel(channel)
-    for member in (*(person.id for person in people), mallory.id, main.bot_user, other.bot_user):
+    for member in (*(person.id for person in people), main.bot_user, other.bot_user):
         store.join(channel.id, member)
 
 
@@ -580,10 +581,13 @@ def furnish(
     retry_scale: float,
     ack_seconds: float,
     ping_seconds: float,
+    outsider: bool,
 ) -> Room:
     """Return a workspace's parts over its store; an empty store gets people, channels and the manifest's app."""
     address, store, changes = Address(), Store(database), Changes()
-    seed(store, manifests.read_manifest(manifest if manifest is not None else manifests.DEFAULT))
+    document = manifest if manifest is not None else manifests.DEFAULT
+    seed(store, manifests.read_manifest(document), outsider=outsider)
+    store.set_meta("commands", json.dumps(document.get("features", {}).get("slash_commands", [])))
     team = team_of(store)
     sockets = Sockets(address, changes, ack_seconds, ping_seconds)
     events = Events(store, sockets, changes, team["id"], retry_scale)

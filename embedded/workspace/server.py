@@ -14,9 +14,11 @@ import hmac
 import inspect
 import json
 import socket
+from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -183,6 +185,7 @@ _FILES = {
 }
 _FOLDER = Path(__file__).parent / "page"
 _SHOWN = 300
+_OPENED = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _KEEP_ALIVE_SECONDS = 15.0
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -215,7 +218,8 @@ class Page:
             router.add_get(f"/{name}", self._file)
         router.add_get("/page/state", self._state)
         router.add_get("/page/changes", self._changes)
-        router.add_post("/page/{action:say|command|press|react}", self._act)
+        router.add_get("/page/file/{file}", self._attached)
+        router.add_post("/page/{action:say|command|press|react|edit|delete}", self._act)
 
     async def stop(self) -> None:
         """End the streams of open pages."""
@@ -237,7 +241,10 @@ class Page:
         return _serve(request.path.removeprefix("/"))
 
     async def _state(self, request: web.Request) -> web.StreamResponse:
-        """Answer everything the page shows to one person: who is there, one channel, and one thread of it."""
+        """Answer everything the page shows to one person: who is there, one channel, and one thread of it.
+
+        Of what this person alone sees it shows what came after `since`, a time stamp: a client does not keep it.
+        """
         if not self._knows(request):
             return _page_failure(401, "open the page by the link printed when the workspace started")
         try:
@@ -246,7 +253,7 @@ class Page:
         except ControlError as error:
             return _page_failure(404, str(error))
         members = self._room.store.members(channel.id)
-        thread = request.query.get("thread")
+        thread, since = request.query.get("thread"), request.query.get("since", "")
         body: Json = {
             "count": self._room.changes.count,
             "team": {"id": self._room.team["id"], "name": self._room.team["name"]},
@@ -255,12 +262,32 @@ class Page:
             "member": viewer.id in members,
             "channels": [_channel(entry) for entry in self._channels(viewer)],
             "people": {user.id: self._person(user) for user in self._room.store.users()},
-            "commands": sorted({name for app in self._room.store.apps() for name in app.commands}),
+            "commands": json.loads(self._room.store.meta("commands") or "[]"),
             "connected": sum(len(self._room.sockets.connections(app.id)) for app in self._room.store.apps()),
-            "messages": self._messages(channel, viewer),
-            "thread": self._thread(channel, viewer, thread) if thread else None,
+            "messages": self._messages(channel, viewer, since),
+            "thread": self._thread(channel, viewer, thread, since) if thread else None,
+            "status": self._room.posting.status(channel, thread) if thread else "",
         }
         return _json(body)
+
+    async def _attached(self, request: web.Request) -> web.StreamResponse:
+        """Answer a file as a browser may open it: what could run as a page is downloaded, or shown as text."""
+        if not self._knows(request):
+            return _page_failure(401, "open the page by the link printed when the workspace started")
+        found = self._room.store.file(request.match_info["file"])
+        if found is None:
+            return _page_failure(404, "there is no such file")
+        kind, name = str(found[0]["mimetype"]), quote(str(found[0]["name"]))
+        shown = "text/plain; charset=utf-8" if kind.startswith("text/") else kind
+        inline = kind.startswith("text/") or kind in _OPENED or kind.partition("/")[0] in ("audio", "video")
+        headers = {
+            "Content-Type": shown,
+            "Content-Disposition": f"{'inline' if inline else 'attachment'}; filename*=UTF-8''{name}",
+            "Content-Security-Policy": "sandbox; default-src 'none'; img-src 'self'; media-src 'self'",
+            "X-Content-Type-Options": "nosniff",
+            "Cache-Control": "private, max-age=3600",
+        }
+        return web.Response(body=found[1], headers=headers)
 
     async def _changes(self, request: web.Request) -> web.StreamResponse:
         """Stream the counter of changes as server-sent events."""
@@ -299,7 +326,12 @@ class Page:
         who, channel = str(body["as"]), str(body["channel"])
         if action == "say":
             thread = str(body["thread"]) if body.get("thread") else None
-            return {"ts": controls.say(who, channel, str(body["text"]), thread, broadcast=bool(body.get("broadcast")))}
+            files = {str(file["name"]): b64decode(file["data"], validate=True) for file in body.get("files", [])}
+            broadcast = bool(body.get("broadcast"))
+            return {"ts": controls.say(who, channel, str(body["text"]), thread, broadcast=broadcast, files=files)}
+        if action in ("edit", "delete"):
+            self._change(action, who, channel, body)
+            return {}
         if action == "command":
             outcome = await controls.command(who, channel, str(body["text"]))
             return {"error": outcome.error}
@@ -311,13 +343,28 @@ class Page:
         toggle(who, channel, ts, name)
         return {}
 
-    def _messages(self, channel: Channel, viewer: User) -> list[Json]:
-        own = [note for note in self._room.store.ephemerals(channel.id, viewer.id) if not note.get("thread_ts")]
+    def _change(self, action: str, who: str, channel: str, body: Json) -> None:
+        """Edit or delete a message of the person's own. Raises ControlError for another's."""
+        controls, ts = self._controls, str(body["ts"])
+        message = self._room.store.message(controls.channel(channel).id, ts)
+        if message is None or message.get("user") != controls.user(who).id or message.get("bot_id"):
+            raise ControlError("only its author can change a message")
+        if action == "edit":
+            controls.edit(channel, ts, str(body["text"]))
+        else:
+            controls.delete(channel, ts)
+
+    def _whispered(self, channel: Channel, viewer: User, thread: str | None, since: str) -> list[Json]:
+        notes = self._room.store.ephemerals(channel.id, viewer.id)
+        return [note for note in notes if note.get("thread_ts") == thread and str(note["ts"]) > since]
+
+    def _messages(self, channel: Channel, viewer: User, since: str) -> list[Json]:
+        own = self._whispered(channel, viewer, None, since)
         return self._views(channel, [*self._room.store.roots(channel.id), *own])[-_SHOWN:]
 
-    def _thread(self, channel: Channel, viewer: User, ts: str) -> list[Json]:
+    def _thread(self, channel: Channel, viewer: User, ts: str, since: str) -> list[Json]:
         parent = self._room.store.message(channel.id, ts)
-        own = [note for note in self._room.store.ephemerals(channel.id, viewer.id) if note.get("thread_ts") == ts]
+        own = self._whispered(channel, viewer, ts, since)
         replies = self._views(channel, [*self._room.store.replies(channel.id, ts), *own])
         return [] if parent is None else [*self._views(channel, [parent]), *replies]
 
@@ -387,7 +434,7 @@ class Workspace:
     """A Slack-compatible workspace; start it on an event loop, stop it on the same one.
 
     `database` None keeps everything in memory. `retry_scale` multiplies the minutes between the deliveries of
-    an unacknowledged event; `ack_seconds` is how long an acknowledgement may take.
+    an unacknowledged event; `ack_seconds` is how long an acknowledgement may take; `outsider`: see `seed`.
     """
 
     def __init__(
@@ -399,9 +446,15 @@ class Workspace:
         retry_scale: float = 1.0,
         ack_seconds: float = 3.0,
         ping_seconds: float = 10.0,
+        outsider: bool = True,
     ) -> None:
         self.room = furnish(
-            database, manifest, retry_scale=retry_scale, ack_seconds=ack_seconds, ping_seconds=ping_seconds
+            database,
+            manifest,
+            retry_scale=retry_scale,
+            ack_seconds=ack_seconds,
+            ping_seconds=ping_seconds,
+            outsider=outsider,
         )
         self.controls = Controls(self.room)
         self._page = Page(self.room, self.controls)

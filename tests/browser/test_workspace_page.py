@@ -243,6 +243,113 @@ async def test_dates_are_shown_in_the_readers_time(workspace: Workspace, tab: Ta
     assert title == "2026-12-01 01:38:12 UTC"
 
 
+async def test_files_are_sent_and_opened(workspace: Workspace, tab: Tab) -> None:
+    """What is chosen goes with the message, a picture is shown, and what could run is opened as text alone."""
+    files = "[new File(['a,b'], 'table.csv'), new File(['<script>1</script>'], 'page.html', {type: 'text/html'})]"
+    gif = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+    pixel = f"Uint8Array.from(atob({json.dumps(gif)}), (letter) => letter.charCodeAt(0))"
+    chosen = f"[...{files}, new File([{pixel}], 'dot.gif')].forEach((file) => data.items.add(file))"
+    await tab.evaluate(
+        f"(() => {{ const data = new DataTransfer(); {chosen}; const box = document.querySelector('#channel-files');"
+        " box.files = data.files; box.dispatchEvent(new Event('change')); })()"
+    )
+    await tab.until("document.querySelectorAll('#channel-chosen li').length === 3")
+    await tab.click("#channel-form .send")
+    await tab.until(
+        "document.querySelectorAll('.message a.file').length === 3 && !!document.querySelector('.attached img')"
+    )
+
+    [message] = workspace.controls.messages("agents")
+    opened = (
+        "fetch(document.querySelectorAll('a.file')[1].href).then(async (found) => [found.headers.get('Content-Type'), "
+    )
+    opened += "found.headers.get('Content-Security-Policy').startsWith('sandbox'), await found.text()])"
+
+    assert [file["mimetype"] for file in message["files"]] == ["text/csv", "text/html", "image/gif"]
+    assert await tab.evaluate(opened) == ["text/plain; charset=utf-8", True, "<script>1</script>"]
+    assert await tab.until("document.querySelector('.attached img').naturalWidth === 1")
+    assert await tab.evaluate("document.querySelector('#channel-chosen').hidden") is True
+    assert await tab.evaluate("fetch('/page/file/F1').then((found) => found.status)") == 404
+    assert "404" in tab.complaints.pop()
+
+
+async def test_own_messages_are_edited_and_deleted(workspace: Workspace, tab: Tab) -> None:
+    """In place, with mentions as they were typed; another's message has no such tools, and the server refuses it."""
+    other = workspace.controls.say("alice", "agents", "hers")
+    ts = workspace.controls.say("you", "agents", "ask @bob & co")
+    await _shown(tab, "ask @bob")
+    await tab.click(f'[data-ts="{ts}"] [data-focus="tool/edit"]')
+    before = await tab.until("document.querySelector('.editor textarea')?.value")
+    await tab.evaluate("document.querySelector('.editor textarea').value = 'ask @alice'")
+    await tab.press("Enter")
+    await tab.until("document.querySelector('.edited') !== null")
+    edited = workspace.controls.messages("agents")[1]["text"]
+
+    await tab.click(f'[data-ts="{ts}"] [data-focus="tool/delete"]')
+    await tab.click("#confirm-yes")
+    await tab.until("document.querySelectorAll('#channel-messages .message').length === 1")
+    body = json.dumps({"as": "you", "channel": "agents", "ts": other})
+    head = "{method: 'POST', headers: {'Content-Type': 'application/json'}, body: " + json.dumps(body) + "}"
+    refused = await tab.evaluate(f"fetch('/page/delete', {head}).then((found) => found.status)")
+
+    assert before == "ask @bob & co"
+    assert edited == f"ask <@{workspace.controls.user('alice').id}>"
+    assert await tab.evaluate("document.querySelectorAll('[data-focus=\"tool/edit\"]').length") == 0
+    assert refused == 409
+    assert [message["text"] for message in workspace.controls.messages("agents")] == ["hers"]
+    assert "409" in tab.complaints.pop()
+
+
+async def test_what_the_app_does_stands_below_its_thread(workspace: Workspace, tab: Tab) -> None:
+    """Until it posts there."""
+    root = (await _api(workspace).chat_postMessage(channel="agents", text="root"))["ts"]
+    await tab.click('[data-focus="tool/reply"]')
+    await tab.until("document.activeElement.id === 'thread-input'")
+    channel = workspace.controls.channel("agents").id
+    status = {"channel_id": channel, "thread_ts": root, "status": "is working…"}
+
+    await _api(workspace).assistant_threads_setStatus(**status)
+    await tab.until("document.querySelector('#thread-status').textContent === 'the-loop is working…'")
+    await _api(workspace).chat_postMessage(channel="agents", thread_ts=root, text="done")
+
+    assert await tab.until("document.querySelector('#thread-status').textContent === ''")
+
+
+async def test_a_slash_shows_the_commands_and_how_they_go_on(tab: Tab) -> None:
+    """A click takes one over; what begins otherwise shows none."""
+    await tab.type("#channel-input", "/t")
+    shown = await tab.until("document.querySelector('#channel-slash').innerText")
+    await tab.click("#channel-slash button")
+    taken = await tab.until("document.querySelector('#channel-input').value.length > 2 && document.activeElement.value")
+    await tab.evaluate("document.querySelector('#channel-input').value = ''")
+    await tab.type("#channel-input", "/x")
+
+    assert "/the-loop" in shown
+    assert "say NAME TEXT" in shown
+    assert taken == "/the-loop "
+    assert await tab.until("document.querySelector('#channel-slash').hidden")
+
+
+async def test_answers_to_one_person_and_toasts_go_by_themselves(workspace: Workspace, tab: Tab) -> None:
+    """The former when the page is loaded again, as in Slack; the latter after a while."""
+    await tab.evaluate("window.setTimeout = ((later) => (work, time) => later(work, time / 8))(window.setTimeout)")
+    await tab.type("#channel-input", "/the-loop status")
+    await tab.press("Enter")
+    await tab.until("document.querySelectorAll('.ephemeral').length === 1")
+    parent = workspace.controls.say("alice", "agents", "root")
+    await tab.click(f'[data-ts="{parent}"] [data-focus="tool/reply"]')
+    await tab.until("document.activeElement.id === 'thread-input'")
+    await tab.type("#thread-input", "/clear")
+    await tab.press("Enter")
+    await tab.until("document.querySelectorAll('.toast').length === 1")
+    await tab.until("document.querySelectorAll('.toast').length === 0")
+
+    await tab.open(workspace.url)
+    await _shown(tab, "root")
+
+    assert await tab.evaluate("document.querySelectorAll('.ephemeral').length") == 0
+
+
 async def test_wide_text_is_held_in_its_column(workspace: Workspace, tab: Tab) -> None:
     """A code block scrolls by itself; the channel beside an open thread never scrolls sideways."""
     wide = f"```\n{'x' * 400}\n```"

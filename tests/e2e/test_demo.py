@@ -93,9 +93,9 @@ def folder(alone: Product) -> Path:
 
 
 @contextmanager
-def demo(alone: Product, folder: Path) -> Iterator[Demo]:
+def demo(alone: Product, folder: Path, *options: str) -> Iterator[Demo]:
     """Run the demo, and end its tmux server with it if the test left one."""
-    process, output = alone.begin("demo", "--name", folder.name)
+    process, output = alone.begin("demo", "--name", folder.name, *options)
     running = Demo(folder, process, output)
     try:
         yield running.wait_up()
@@ -178,6 +178,30 @@ def test_a_name_that_leads_elsewhere_is_refused(alone: Product) -> None:
     done = alone.program(["demo", "--name", "../../../elsewhere"])
 
     assert (done.code, "is no demo name" in done.err) == (2, True)
+
+
+def test_an_own_configuration_is_tried_beside_the_demos_own_session(alone: Product, folder: Path) -> None:
+    """Its sessions and harnesses run with the demo's chat, state and tmux server; nothing of it is touched."""
+    own = alone.folder / "own.yaml"
+    block = {"enabled": True, "channel": "C0REAL0000", "authorizedUsers": ["U0REAL0000"]}
+    sessions = [{"name": "scribe", "harness": "parrot", "slack": {"enabled": True, "channel": "C0REAL1111"}}]
+    parrot = {"start": [sys.executable, "-c", "print('squawk'); input()"], "ready": "squawk"}
+    text = {"state": {"root": "mine"}, "channels": {"slack": block}, "harnesses": {"parrot": parrot}}
+    own.write_text(json.dumps({**text, "standingSessions": {"enabled": True, "sessions": sessions}}))
+
+    with demo(alone, folder, "--config", str(own)) as running:
+        program = running.command("is it up?")[:-1]
+        listing = [*program, "standing", "list", "--json"]
+        wait_until(lambda: all(row["slackChannel"] for row in run(alone, listing).json), "both have a thread")
+        listed = run(alone, listing).json
+        run(alone, running.command("end it all"))
+    broken = alone.program(["demo", "--config", str(alone.folder / "nowhere.yaml")])
+
+    channel = running.workspace()["channels"]["agents"]
+    assert {row["name"]: row["slackChannel"] for row in listed} == {SESSION: channel, "scribe": channel}
+    assert [row["harness"] for row in listed if row["name"] == "scribe"] == ["parrot"]
+    assert not (alone.folder / "mine").exists()
+    assert (broken.code, "no such file" in broken.err) == (2, True)
 
 
 def test_its_printed_commands_work_as_printed(alone: Product, folder: Path) -> None:

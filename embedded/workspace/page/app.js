@@ -1,10 +1,12 @@
 // The page of the workspace: one channel, one thread, one person at a time; the server's state is the only truth.
 
 import { items } from "/messages.js";
-import { el, mrkdwn } from "/render.js";
+import { el, icon, mrkdwn } from "/render.js";
 import { $, keep, names, page, view } from "/shared.js";
 
-const act = { press, react, go };
+const act = { press, react, go, edit, save, remove };
+// What only one person sees is gone with the page, as in Slack's own clients.
+const since = (Date.now() / 1000).toFixed(6);
 let running = Promise.resolve();
 let queued = null;
 let pendingScroll = "";
@@ -34,7 +36,7 @@ function refresh() {
 
 async function load() {
   const asked = { ...view };
-  const query = new URLSearchParams(asked);
+  const query = new URLSearchParams({ ...asked, since });
   const answer = await fetch(`/page/state?${query}`).catch(() => null);
   $("offline").hidden = answer !== null;
   if (!answer) return;
@@ -121,8 +123,20 @@ function drawThread(channel) {
   $("thread-topic").textContent = `in #${channel.name}`;
   $("thread-empty").hidden = thread.length > 0;
   drawList("thread", thread);
+  drawStatus(thread[0]);
   drawComposer("thread", channel, "Reply in the thread");
   if (!thread.length) $("thread-form").hidden = true;
+}
+
+// The line goes after two minutes by itself, of which nobody tells.
+let waning = 0;
+
+function drawStatus(root) {
+  const { status } = page.state;
+  const bot = page.state.people[root?.user]?.name ?? "The app";
+  $("thread-status").textContent = status ? `${bot} ${status}` : "";
+  clearTimeout(waning);
+  if (status) waning = setTimeout(refresh, 20000);
 }
 
 function drawComposer(where, channel, placeholder) {
@@ -181,6 +195,8 @@ function carryDrafts(move) {
 
 async function route() {
   const [channel, thread] = location.hash.slice(1).split("/");
+  page.editing = "";
+  for (const where of ["channel", "thread"]) choose(where, []);
   carryDrafts(() => Object.assign(view, { channel: channel || view.channel, thread: thread ?? "" }));
   await refresh();
   if (pendingFocus && !$(pendingFocus).closest("[hidden]")) $(pendingFocus).focus();
@@ -190,7 +206,7 @@ async function route() {
 async function send(where) {
   const input = $(`${where}-input`);
   const text = input.value.trim();
-  if (!text || input.disabled) return;
+  if (!(text || chosen[where].length) || input.disabled) return;
   const isCommand = /^\/[\w-]/.test(input.value);
   if (isCommand && where === "thread") {
     return toast("Slash commands do not work in threads: run it in the channel, or begin with a space to send it as text.");
@@ -201,8 +217,10 @@ async function send(where) {
       await post("command", { text }); // what came of it is shown as a message to this person
     } else {
       const broadcast = where === "thread" && $("thread-broadcast").checked;
-      await post("say", { text, thread: where === "thread" ? view.thread : null, broadcast });
+      const files = await Promise.all(chosen[where].map(encoded));
+      await post("say", { text, thread: where === "thread" ? view.thread : null, broadcast, files });
       $("thread-broadcast").checked = false;
+      choose(where, []);
     }
     input.value = "";
     grow(input);
@@ -242,6 +260,59 @@ async function react(message, name) {
   try { await post("react", { ts: message.ts, name }); } catch (error) { toast(error.message); }
 }
 
+function edit(key) {
+  page.editing = key;
+  draw();
+  const box = document.querySelector(".editor textarea");
+  box?.focus();
+  box?.setSelectionRange(box.value.length, box.value.length);
+}
+
+async function save(message, text) {
+  if (!text.trim()) return remove(message);
+  try { await post("edit", { ts: message.ts, text: text.trim() }); } catch (error) { return toast(error.message); }
+  edit("");
+}
+
+const DELETION = {
+  title: { text: "Delete message" }, text: { text: "Delete this message? This cannot be undone." },
+  confirm: { text: "Delete" }, deny: { text: "Cancel" },
+};
+
+async function remove(message) {
+  if (!(await confirmed(DELETION))) return;
+  try { await post("delete", { ts: message.ts }); } catch (error) { return toast(error.message); }
+  edit("");
+}
+
+// --- files
+
+const chosen = { channel: [], thread: [] };
+const MOST_BYTES = 2.8e6;
+
+function choose(where, files) {
+  if (files.reduce((sum, file) => sum + file.size, 0) > MOST_BYTES) {
+    return toast(`A message takes at most ${MOST_BYTES / 1e6} MB of files here.`);
+  }
+  chosen[where] = files;
+  $(`${where}-files`).value = "";
+  $(`${where}-chosen`).hidden = !files.length;
+  $(`${where}-chosen`).replaceChildren(...files.map((file) => el("li", {}, icon("file"), el("span", {}, file.name),
+    el("button", {
+      type: "button", class: "icon", "aria-label": `Leave out ${file.name}`,
+      on: { click: () => choose(where, chosen[where].filter((other) => other !== file)) },
+    }, "✕"))));
+}
+
+function encoded(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve({ name: file.name, data: reader.result.split(",")[1] ?? "" });
+    reader.onerror = () => reject(new Error(`${file.name} cannot be read.`));
+    reader.readAsDataURL(file);
+  });
+}
+
 function confirmed(question) {
   const dialog = $("confirm");
   $("confirm-title").textContent = question.title.text;
@@ -264,9 +335,24 @@ function toast(text) {
 
 function hint(where) {
   const text = $(`${where}-input`).value;
-  const commands = page.state?.commands.join(" ") ?? "";
-  $(`${where}-hint`).textContent = text.startsWith("/") && where === "channel" ? `Command: ${commands || "none installed"}`
-    : text.includes("\n") || text.length > 40 ? "Shift + Enter for a new line" : where === "channel" ? "Enter sends, / runs a command" : "";
+  if (where === "channel") suggest(text);
+  $(`${where}-hint`).textContent = text.includes("\n") || text.length > 40 ? "Shift + Enter for a new line" : where === "channel" ? "Enter sends, / runs a command" : "";
+}
+
+// The commands that what is typed may become, with what may follow them.
+function suggest(text) {
+  const word = text.split(/\s/, 1)[0];
+  const found = text.startsWith("/") ? (page.state?.commands ?? []).filter(({ command }) => command.startsWith(word)) : [];
+  $("channel-slash").hidden = !found.length;
+  keep($("channel-slash"), found.map(({ command, usage_hint: usage, description }) => el("li", {}, el("button", {
+    type: "button", "data-focus": command,
+    on: { click: () => {
+      const input = $("channel-input");
+      if (!input.value.startsWith(`${command} `)) input.value = `${command} `;
+      input.focus();
+      hint("channel");
+    } },
+  }, el("strong", {}, command), usage && el("code", {}, usage), description && el("span", {}, description)))));
 }
 
 function grow(input) {
@@ -281,6 +367,14 @@ for (const where of ["channel", "thread"]) {
   const scroll = $(`${where}-scroll`);
   $(`${where}-form`).addEventListener("submit", (event) => { event.preventDefault(); send(where); });
   input.addEventListener("input", () => { grow(input); hint(where); });
+  $(`${where}-attach`).append(icon("clip"));
+  $(`${where}-attach`).addEventListener("click", () => $(`${where}-files`).click());
+  const add = (files) => { if (files?.length) choose(where, [...chosen[where], ...files]); };
+  $(`${where}-files`).addEventListener("change", (event) => add(event.target.files));
+  input.addEventListener("paste", (event) => add(event.clipboardData?.files));
+  const pane = $(`${where}-form`).closest(".pane");
+  pane.addEventListener("dragover", (event) => event.preventDefault());
+  pane.addEventListener("drop", (event) => { event.preventDefault(); add(event.dataTransfer?.files); });
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); send(where); }
   });

@@ -1,6 +1,6 @@
 // Draws messages: who, when, what, and what can be done with them. `act` holds what clicks do.
 
-import { blocks, el, emoji, icon, mrkdwn } from "/render.js";
+import { blocks, el, emoji, icon, mrkdwn, typed } from "/render.js";
 import { clock, dayOf, hue, moment, names, page, view } from "/shared.js";
 
 export function items(where, messages, act) {
@@ -39,7 +39,7 @@ function drawMessage(where, message, follows, act) {
   const body = el("div", { class: "body" }, head,
     message.is_ephemeral && el("p", { class: "note" }, "Only visible to you"),
     message.subtype === "thread_broadcast" && where === "channel" && repliedTo(message, act),
-    ...content(message, act),
+    ...(page.editing === `${where}/${message.ts}` ? [editor(message, act)] : content(message, act)),
     message.edited && el("span", { class: "edited" }, "(edited)"),
     reactions(message, act),
     where === "channel" && message.reply_count ? threadLink(message, act) : null);
@@ -64,11 +64,32 @@ function content(message, act) {
   const parts = shown.length
     ? [el("div", { class: "blocks" }, ...blocks(shown, names, (part, button) => act.press(message, part, button)))]
     : message.text ? [mrkdwn(message.subtype === "me_message" ? `_${message.text}_` : message.text, names)] : [];
-  for (const file of message.files ?? []) parts.push(el("p", { class: "file" }, icon("file"), `${file.name} · ${file.size} bytes`));
+  for (const file of message.files ?? []) parts.push(attached(file));
   for (const entry of message.attachments ?? []) {
     parts.push(el("blockquote", { class: "attachment" }, entry.title ?? entry.fallback ?? entry.text ?? ""));
   }
   return parts;
+}
+
+function attached(file) {
+  const href = `/page/file/${encodeURIComponent(file.id)}`;
+  const link = { href, target: "_blank", rel: "noopener", title: `Open ${file.name}` };
+  const named = el("a", { class: "file", "data-focus": file.id, ...link }, icon("file"), el("span", {}, file.name), el("span", { class: "size" }, size(file.size)));
+  if (!/^image\/(png|jpeg|gif|webp)$/.test(file.mimetype ?? "")) return named;
+  return el("div", { class: "attached" }, named, el("a", link, el("img", { src: href, alt: file.title ?? file.name, loading: "lazy" })));
+}
+
+const size = (bytes) => bytes < 1000 ? `${bytes} bytes` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+
+function editor(message, act) {
+  const box = el("textarea", { rows: 3, "aria-label": "Edit message", "data-focus": "editor" }, typed(message.text ?? "", names));
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") { event.stopPropagation(); act.edit(""); }
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); act.save(message, box.value); }
+  });
+  return el("div", { class: "editor" }, box, el("div", { class: "editor-foot" },
+    el("button", { type: "button", class: "button", on: { click: () => act.edit("") } }, "Cancel"),
+    el("button", { type: "button", class: "button primary", on: { click: () => act.save(message, box.value) } }, "Save")));
 }
 
 function reactions(message, act) {
@@ -81,7 +102,7 @@ function reactions(message, act) {
       type: "button", class: "reaction", "aria-pressed": String(mine), title: `${people} reacted with :${entry.name}:`,
       "aria-label": `${entry.name}, ${entry.count}, by ${people}`, "data-focus": `reaction/${entry.name}`,
       on: { click: () => act.react(message, entry.name) },
-    }, el("span", { "aria-hidden": "true" }, emoji(entry.name)), ` ${entry.count}`);
+    }, el("span", { class: "emoji", "aria-hidden": "true" }, emoji(entry.name)), ` ${entry.count}`);
   }));
 }
 
@@ -102,7 +123,10 @@ function tools(where, message, act) {
   const tool = (label, sign, click, key) => el("button", {
     type: "button", "aria-label": label, title: label, "data-focus": key, on: { click },
   }, sign);
+  const own = message.user === page.state.viewer && !message.bot_id;
   return el("div", { class: "tools", role: "group", "aria-label": "Message tools" },
-    ...["eyes", "white_check_mark", "+1"].map((name) => tool(`React with ${name}`, icon(name), () => act.react(message, name), `tool/${name}`)),
-    where === "channel" && tool("Reply in thread", icon("reply"), () => act.go(page.state.channel, message.thread_ts ?? message.ts), "tool/reply"));
+    ...["eyes", "white_check_mark", "+1"].map((name) => tool(`React with ${name}`, emoji(name), () => act.react(message, name), `tool/${name}`)),
+    where === "channel" && tool("Reply in thread", icon("reply"), () => act.go(page.state.channel, message.thread_ts ?? message.ts), "tool/reply"),
+    own && tool("Edit message", icon("pencil"), () => act.edit(`${where}/${message.ts}`), "tool/edit"),
+    own && tool("Delete message", icon("bin"), () => act.remove(message), "tool/delete"));
 }

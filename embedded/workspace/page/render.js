@@ -4,7 +4,7 @@ import { clock, shortDay } from "/shared.js";
 
 const EMOJI = {
   "+1": "👍", "-1": "👎", bell: "🔔", eyes: "👀", fire: "🔥", heart: "❤️", hourglass: "⌛",
-  hourglass_flowing_sand: "⏳", large_green_circle: "🟢", no_entry: "⛔", no_entry_sign: "🚫", ok_hand: "👌",
+  hourglass_flowing_sand: "⏳", keyboard: "⌨️", large_green_circle: "🟢", no_entry: "⛔", no_entry_sign: "🚫", ok_hand: "👌",
   pray: "🙏", question: "❓", red_circle: "🔴", robot_face: "🤖", rocket: "🚀", speech_balloon: "💬",
   tada: "🎉", thinking_face: "🤔", thumbsup: "👍", warning: "⚠️", wave: "👋", white_circle: "⚪",
   white_check_mark: "✅", x: "❌", zap: "⚡", zzz: "💤",
@@ -34,12 +34,18 @@ const pictures = (() => {
 })();
 
 const picture = (name) => (pictures ? EMOJI[name.split("::")[0]] : undefined);
-export const emoji = (name) => picture(name) ?? `:${name}:`;
+export const emoji = (name) => picture(name) ?? (SHAPES[name] ? icon(name) : `:${name}:`);
 
 const SHAPES = {
   eyes: "M1.5 8S4 3.5 8 3.5 14.5 8 14.5 8 12 12.5 8 12.5 1.5 8 1.5 8z M8 6a2 2 0 1 0 0 4 2 2 0 0 0 0-4z",
   white_check_mark: "M2.5 8.5l3.5 3.5 7.5-8",
   "+1": "M5 7.5v6H2.5v-6z M5 7.5l2.5-5.5c1.5 0 2 1 1.7 2.2L8.7 6h3.6c1 0 1.5.8 1.2 1.7l-1.4 4.6c-.2.7-.7 1.2-1.5 1.2H5",
+  x: "M3.5 3.5l9 9 M12.5 3.5l-9 9",
+  question: "M5.5 6a2.5 2.5 0 1 1 3.6 2.2c-.8.4-1.1.9-1.1 1.8 M8 12.7v.1",
+  keyboard: "M1.5 4h13v8h-13z M4 6.5h.1 M6.6 6.5h.1 M9.3 6.5h.1 M12 6.5h.1 M5 9.7h6",
+  clip: "M12.5 7.5l-5 5a3 3 0 0 1-4.2-4.2l6-6a2 2 0 0 1 2.8 2.8l-5.6 5.6a1 1 0 0 1-1.4-1.4l4.6-4.6",
+  pencil: "M3 13l.7-3L11 2.7l2.3 2.3L6 12.3z M9.5 4.2l2.3 2.3",
+  bin: "M2.5 4.5h11 M6 4.5v-2h4v2 M4 4.5l.7 9h6.6l.7-9 M6.7 7v4 M9.3 7v4",
   reply: "M2 3.5h12v7.5H8l-3.5 3v-3H2z",
   file: "M4 1.5h5l3 3v10H4z M9 1.5v3h3",
 };
@@ -56,6 +62,14 @@ export function icon(name) {
 }
 
 const unescape = (text) => text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+
+// What somebody would have typed for a text of Slack's.
+export const typed = (text, names) => unescape(text.replace(/<([^<>]+)>/g, (_, token) => {
+  const [target, label] = token.split(/\|(.*)/s);
+  if (target.startsWith("@")) return `@${names.user(target.slice(1)) ?? target.slice(1)}`;
+  if (target.startsWith("#")) return `#${names.channel(target.slice(1)) ?? target.slice(1)}`;
+  return target.startsWith("!") ? `@${label || target.slice(1)}` : label ?? target;
+}));
 
 function link(url, label) {
   if (!/^(https?:\/\/|mailto:)/i.test(url)) return document.createTextNode(label);

@@ -1,7 +1,7 @@
 // What the modules of the page share: the server's last state, what is being looked at, and small helpers.
 
 export const $ = (id) => document.getElementById(id);
-export const page = { state: null };
+export const page = { state: null, editing: "" };
 export const view = { as: sessionStorage.getItem("as") ?? "", channel: "", thread: "" };
 
 export const names = {

@@ -98,9 +98,9 @@ def dropped(system: System) -> list[tuple[object, ...]]:
 
 
 def test_a_typo_of_somebody_who_may_is_no_refusal_for_want_of_rights(bound: System) -> None:
-    """The answer names the unknown session; an audit of refusals finds nothing."""
-    with pytest.raises(UnknownSession):
-        Orders(bound, "slack", lambda _, __: True).order(IncomingOrder("slack", "U1", "alice", "pause", "gude", ""))
+    """The answer names the unknown session and one like it; an audit of refusals finds nothing."""
+    with pytest.raises(UnknownSession, match="did you mean scribe"):
+        Orders(bound, "slack", lambda _, __: True).order(IncomingOrder("slack", "U1", "alice", "pause", "scrib", ""))
 
     assert dropped(bound) == []
 
@@ -123,9 +123,13 @@ def test_somebody_left_out_by_the_sessions_own_list_is_one_event(bound: System, 
     closed = replace(record.definition, name="digger", chat=chat)
     bound.records.write(replace(record, name="digger", uid="s-digger", definition=closed))
 
+    orders = Orders(bound, "slack", lambda _, __: True)
     with pytest.raises(UnknownSession):
-        Orders(bound, "slack", lambda _, __: True).order(IncomingOrder("slack", "U-alice", "alice", verb, "digger", ""))
+        orders.order(IncomingOrder("slack", "U-alice", "alice", verb, "digger", ""))
+    with pytest.raises(UnknownSession) as typo:
+        orders.order(IncomingOrder("slack", "U-alice", "alice", verb, "diger", ""))
 
+    assert "did you mean" not in str(typo.value)
     assert dropped(bound) == [("unauthorized-actor", "slack:U-alice", "digger", verb)]
 
 

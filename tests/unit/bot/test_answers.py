@@ -112,6 +112,14 @@ def test_an_unknown_verb_cannot_break_out_of_its_quotes() -> None:
     assert "x" * 300 not in shown
 
 
+def test_an_unknown_verb_is_told_which_one_is_like_it() -> None:
+    """Of those that its caller may use; of a word like none there is no guess."""
+    near, far = (drawn(help_view(word, COMMANDS)).text for word in ("statsu", "xyzzy"))
+
+    assert "Did you mean `/the-loop status`?" in near
+    assert "Did you mean" not in far
+
+
 def test_a_refusal_says_no_more_than_that() -> None:
     """Its text and its block are the same short line, with the id that a list would name."""
     view = drawn(refusal_view("press this", "U123"))
