@@ -448,8 +448,8 @@ DEFAULT: dict[str, Any] = {
             {
                 "command": "/the-loop",
                 "description": "Standing sessions",
-                "usage_hint": "status | list | say NAME TEXT | screen | pause | resume | interrupt NAME"
-                " | loops [NAME] | help",
+                "usage_hint": "status | list | say NAME TEXT | screen NAME | pause [NAME] | resume | interrupt"
+                " | queue NAME | loops [NAME] | help",
             }
         ],
     },
