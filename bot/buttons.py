@@ -31,7 +31,7 @@ def action_of(action_id: str) -> str:
 def confirm_object(asked: Confirmation) -> Block:
     """Return Slack's confirmation dialog (https://docs.slack.dev/reference/block-kit/composition-objects)."""
     texts = (("title", asked.title, 100), ("text", asked.text, 300), ("confirm", asked.yes, 30), ("deny", asked.no, 30))
-    return {key: plain_text(text, most) for key, text, most in texts}
+    return {**{key: plain_text(text, most) for key, text, most in texts}, "style": "danger"}
 
 
 def plain_text(text: str, most: int) -> Block:

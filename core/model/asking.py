@@ -161,9 +161,11 @@ def confirmation_of_one(verb: str) -> Confirmation | None:
 def confirmation_of_all(verb: str, names: Sequence[str]) -> Confirmation:
     """Return what is asked before the verb counts for all of these sessions."""
     text = _STOPPED if verb == "stop" else "Turns that run go on to their end; no other begins. Messages wait."
-    listed = ", ".join(names)
+    listed, word = ", ".join(names), verb.title()
+    if len(names) == 1:
+        return Confirmation(f"{word} {listed}?", text, word)
     shown = listed if len(listed) <= 150 else f"{listed[:149]}…"
-    return Confirmation(f"{verb.title()} all {len(names)} sessions?", f"{shown}: {text}", f"{verb.title()} all")
+    return Confirmation(f"{word} all {len(names)} sessions?", f"{shown}: {text}", f"{word} all")
 
 
 QUESTION_TOOL = "AskUserQuestion"

@@ -187,6 +187,30 @@ async def test_button_with_a_question_asks_first(workspace: Workspace, tab: Tab)
     assert (title, after_no) == ("Stop it?", 0)
 
 
+async def test_a_choice_counts_once_it_is_confirmed(workspace: Workspace, tab: Tab) -> None:
+    """A select with `confirm` asks; after *Keep* it shows what it showed before, and nothing was sent."""
+    options = [{"text": {"type": "plain_text", "text": name}, "value": name} for name in ("scribe", "digger")]
+    select = {"type": "static_select", "action_id": "which", "options": options, "confirm": CONFIRM}
+    select["placeholder"] = {"type": "plain_text", "text": "Choose a session"}
+    block = {"type": "actions", "elements": [select]}
+    await _api(workspace).chat_postMessage(channel="agents", text="fallback", blocks=[block])
+    choose = "(() => { const s = document.querySelector('select.choice'); s.value = 'digger';"
+    choose += "s.dispatchEvent(new Event('change')); })()"
+    await tab.until("document.querySelector('select.choice') !== null")
+    await tab.evaluate(choose)
+    await tab.until("document.querySelector('#confirm').open")
+    await tab.click("#confirm-no")
+    await tab.until("!document.querySelector('#confirm').open")
+    kept = await tab.evaluate(
+        "document.querySelector('select.choice').value + document.querySelectorAll('.toast').length"
+    )
+    await tab.evaluate(choose)
+    await tab.click("#confirm-yes")
+    await tab.until("document.querySelector('.toast') !== null")
+
+    assert kept == "0"
+
+
 async def test_command_is_answered_to_its_caller_alone(workspace: Workspace, tab: Tab) -> None:
     """A line that begins with a slash runs; the answer is marked as visible to this person only."""
     await tab.type("#channel-input", "/the-loop status")

@@ -37,7 +37,7 @@ def test_a_pause_keeps_replies_over_a_killed_service_and_gives_them_in_order(tal
     talking.wait_reply(thread, "and then")
 
     assert (paused.row["outcome"], resumed.row["outcome"]) == ("paused", "unpaused")
-    assert f"standing resume {NAME}`" in note["text"]
+    assert f"`/the-loop resume {NAME}`" in note["text"]
     assert waiting == [("first of all", "reply", "slack"), ("and then", "reply", "slack")]
     assert (held["hold"]["kind"], held["hold"]["reason"], held["queued"], held["live"]) == (
         "paused",

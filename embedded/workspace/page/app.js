@@ -318,6 +318,7 @@ function confirmed(question) {
   $("confirm-title").textContent = question.title.text;
   $("confirm-text").replaceChildren(question.text.type === "mrkdwn" ? mrkdwn(question.text.text, names) : question.text.text);
   $("confirm-yes").textContent = question.confirm.text;
+  $("confirm-yes").className = `button ${question.style ?? "primary"}`;
   $("confirm-no").textContent = question.deny.text;
   dialog.showModal();
   return new Promise((resolve) => {

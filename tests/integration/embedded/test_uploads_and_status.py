@@ -114,3 +114,28 @@ def _status(url: str, content: bytes) -> int:
     except urllib.error.HTTPError as error:
         error.close()
         return error.code
+
+
+def test_a_picture_is_shown_only_if_the_app_may_see_it_and_it_is_one(
+    workspace: WorkspaceThread, client: WebClient
+) -> None:
+    """A file that is shared nowhere is the app's own; a text, or a file of somebody else, is no picture of it."""
+    ids = {}
+    for name in ("a.png", "a.txt"):
+        granted = client.files_getUploadURLExternal(filename=name, length=3)
+        sent = urllib.request.Request(granted["upload_url"], data=b"abc", method="POST")
+        urllib.request.urlopen(sent, timeout=10).close()
+        client.files_completeUploadExternal(files=[{"id": granted["file_id"], "title": name}])
+        ids[name] = granted["file_id"]
+
+    def show(file_id: str) -> str:
+        block = {"type": "image", "slack_file": {"id": file_id}, "alt_text": "a"}
+        return _code(lambda: client.chat_postMessage(channel=workspace.channel_id("agents"), text="a", blocks=[block]))
+
+    client.chat_postMessage(
+        channel=workspace.channel_id("agents"),
+        text="a",
+        blocks=[{"type": "image", "slack_file": {"id": ids["a.png"]}, "alt_text": "a"}],
+    )
+    assert [show(ids["a.txt"]), show("F0")] == ["invalid_blocks", "invalid_blocks"]
+    assert len(workspace.messages("agents")) == 1

@@ -47,6 +47,26 @@ def _row(**members: Any) -> dict[str, Any]:
     return {"type": "actions", "elements": [_button(**members)]}
 
 
+def _select(**members: Any) -> dict[str, Any]:
+    """Return a row with a select of one option, with these members besides or instead."""
+    options = [{"text": _plain(1), "value": "v"}]
+    return {"type": "actions", "elements": [{"type": "static_select", "options": options, **members}]}
+
+
+def _option(text: int = 1, value: int = 1) -> dict[str, Any]:
+    return {"text": _plain(text), "value": "v" * value}
+
+
+def _confirm(**members: Any) -> dict[str, Any]:
+    """Return a row with a button that asks first."""
+    asked = {"title": _plain(1), "text": _plain(1), "confirm": _plain(1), "deny": _plain(1), **members}
+    return _row(confirm=asked)
+
+
+def _image(**members: Any) -> dict[str, Any]:
+    return {"type": "image", "slack_file": {"id": "F1"}, "alt_text": "x", **members}
+
+
 LIMITS: list[tuple[str, Callable[[int], dict[str, Any]], int]] = [
     ("section text", _section, 3000),
     ("section fields", _fields, 10),
@@ -57,6 +77,15 @@ LIMITS: list[tuple[str, Callable[[int], dict[str, Any]], int]] = [
     ("button text", lambda n: _row(text=_plain(n)), 75),
     ("button value", lambda n: _row(value="x" * n), 2000),
     ("button url", lambda n: _row(url="x" * n), 3000),
+    ("options", lambda n: _select(options=[_option()] * n), 100),
+    ("option text", lambda n: _select(options=[_option(text=n)]), 75),
+    ("option value", lambda n: _select(options=[_option(value=n)]), 150),
+    ("placeholder", lambda n: _select(placeholder=_plain(n)), 150),
+    ("confirm title", lambda n: _confirm(title=_plain(n)), 100),
+    ("confirm text", lambda n: _confirm(text=_plain(n)), 300),
+    ("confirm yes", lambda n: _confirm(confirm=_plain(n)), 30),
+    ("confirm no", lambda n: _confirm(deny=_plain(n)), 30),
+    ("alt text", lambda n: _image(alt_text="x" * n), 2000),
     ("action_id", lambda n: _row(action_id="x" * n), 255),
     ("block_id", lambda n: {"type": "divider", "block_id": "x" * n}, 255),
 ]
@@ -88,6 +117,18 @@ def test_limit_is_met_exactly(make: Callable[[int], dict[str, Any]], most: int) 
         {"type": "context", "elements": []},
         {"type": "actions", "elements": [{"type": "button", "text": {"type": "mrkdwn", "text": "x"}}]},
         {"type": "actions", "elements": [{"type": "button"}]},
+        _select(options=[]),
+        _select(options=[{"text": _plain(1)}]),
+        _select(options="all"),
+        _select(initial_option=_option(value=7)),
+        _select(confirm={"title": _plain(1)}),
+        _confirm(title={"type": "mrkdwn", "text": "x"}),
+        _confirm(style="warning"),
+        {"type": "image", "alt_text": "x"},
+        _image(image_url="https://example.com/x.png"),
+        _image(slack_file={"id": "F1", "url": "https://example.com/x.png"}),
+        _image(slack_file={}),
+        _image(alt_text=""),
         {"type": "markdown", "text": ""},
         {"type": "divider", "text": "x"},
     ],
