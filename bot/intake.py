@@ -189,6 +189,11 @@ class Ticket:
     retry: int  #: which delivery this is; 0 is the first
     committed: asyncio.Future[Verdict | None]
 
+    @property
+    def reply(self) -> IncomingReply:
+        """The message that it is about."""
+        return self.item if isinstance(self.item, IncomingReply) else self.item.reply
+
 
 class Intake:
     """Takes in what people wrote, edited and deleted, in order, and settles the tickets."""
@@ -201,7 +206,8 @@ class Intake:
         self._waiting: asyncio.Queue[Ticket] = asyncio.Queue()
         self._broken = False
         self.committed: Callable[[], None] = lambda: None  #: called once something is new in core
-        self.missed: Callable[[], None] = lambda: None  #: called once something could not be taken
+        #: called with the channel and the thread of what could not be taken
+        self.missed: Callable[[str, str], None] = lambda channel, thread: None
 
     def offer(self, item: Item, message: Document, retry: int) -> asyncio.Future[Verdict | None]:
         """Take a place in the queue, at once: no await may come between the frame and this call."""
@@ -245,9 +251,10 @@ class Intake:
             pairs = list(group)
             done = await self._hand_over(kind, [item for _, item in pairs])
             verdicts |= {id(ticket): verdict for (ticket, _), verdict in zip(pairs, done, strict=True) if verdict}
-        if any(verdicts.get(id(ticket)) is None for ticket in batch):
+        if untaken := [ticket for ticket in batch if verdicts.get(id(ticket)) is None]:
             await self._door.behind(KIND)  # Slack sends it again, but after others
-            self.missed()
+            for ticket in untaken:
+                self.missed(ticket.reply.channel, ticket.reply.thread)
         for ticket in batch:
             verdict = verdicts.get(id(ticket))
             if not ticket.committed.done():
@@ -298,7 +305,7 @@ class Intake:
             log.warning("an author could not be looked up", extra={"author": reply.author, "reason": str(error)})
             if ticket.retry < LAST_RETRY:
                 return None
-            self.missed()
+            self.missed(reply.channel, reply.thread)
             return replace(reply, author_team="")
         known = replace(as_known(reply, person), confirm=self._late(reply.ts))
         ids = mentioned(ticket.message)

@@ -87,6 +87,22 @@ def ts_of(message: Document) -> str:
     return ts if TIME_STAMP.fullmatch(ts) else ""
 
 
+def thread_of(message: Document) -> str:
+    """Return the thread that a message belongs to, its own time stamp where it is a parent; "" where it has none."""
+    return text_of(message, "thread_ts")
+
+
+def latest_reply(message: Document) -> str:
+    """Return the time stamp of a parent's latest reply, "" where the message tells of none that could be compared."""
+    ts = text_of(message, "latest_reply")
+    return ts if TIME_STAMP.fullmatch(ts) else ""
+
+
+def shows_thread(message: Document) -> bool:
+    """Return whether a message has any of the fields that only a parent of replies has."""
+    return any(message.get(key) for key in ("thread_ts", "reply_count", "reply_users_count", "latest_reply"))
+
+
 def files(event: Document) -> tuple[Attachment, ...]:
     """Return the files of a message and of what it quotes, at most ten; what is not to be fetched says why.
 

@@ -49,8 +49,10 @@ def swept(system: System, channel_kind: str, team: str, done: Swept) -> None:
     binding = system.bindings.of_thread(channel_kind, team, done.channel, done.thread)
     if binding is None:
         return  # unbound meanwhile
-    with system.database.transaction(durable=True):
-        if has_changed(binding, done.shared):
+    changed = has_changed(binding, done.shared)
+    as_before = done.cursor == binding.cursor and not done.caught_up and not changed
+    with system.database.transaction(durable=not as_before):  # a sweep passes over a thousand threads at once
+        if changed:
             close_thread(system.outbox, system.bindings, system.events, binding, shared=bool(done.shared))
             return
         system.bindings.move_cursor(binding, done.cursor)
