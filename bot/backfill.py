@@ -93,7 +93,7 @@ class Sweeper:
         self._intake = intake
         self._clock = clock
         self._pace = pace
-        self._asked = asyncio.Event()
+        self._asked, self._waited_for = asyncio.Event(), asyncio.Event()
         self._next_calls: dict[str, float] = {}  #: by method: when it may be called again
         self._told: dict[Place, str] = {}  #: by thread: the trouble that was logged
         self._polls = polls
@@ -126,6 +126,11 @@ class Sweeper:
         self._owed.add((channel, thread))
         self.ask()
 
+    def read_soon(self, channel: str, thread: str) -> None:
+        """Read that thread, next of all: what came there waits for it."""
+        self._owed.add((channel, thread))
+        self._waited_for.set()
+
     def doubt(self, channel: str) -> None:
         """Read each thread of the channel from now on, whatever its history says."""
         self._doubted.add(channel)
@@ -148,13 +153,17 @@ class Sweeper:
                     asyncio.get_running_loop().call_later(self._pace.settled, self.ask)
 
     async def _wait(self, seconds: float) -> bool:
+        """Wait until something is to be read, and return whether all is."""
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._asked, self._waited_for)]
         try:
-            async with asyncio.timeout(seconds):
-                await self._asked.wait()
-        except TimeoutError:
-            return False
+            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for waiting in waits:
+                waiting.cancel()
+        asked = self._asked.is_set()
         self._asked.clear()
-        return True
+        self._waited_for.clear()
+        return asked
 
     async def sweep(self, *, only_new: bool = False) -> None:
         """Sweep once. Raises Incomplete if any thread could not be read to its end for a reason that passes."""
@@ -179,7 +188,7 @@ class Sweeper:
         failed: list[tuple[str, bool]] = []
         read, known, check = 0, _Channels(), self._to_check()
         if only_new:
-            threads = tuple(thread for thread in threads if self._is_new(thread) or _place(thread) == check)
+            threads = tuple(thread for thread in threads if self._is_due(thread) or _place(thread) == check)
         else:
             await self._ask_histories(threads, check, known)
         for thread in sorted(threads, key=lambda thread: _place(thread) not in known.quiet):
@@ -202,8 +211,9 @@ class Sweeper:
         passing = next((reason for reason, passes in failed if passes), "")
         return Looked(read, len(failed), failed[0][0] if failed else "", passing)
 
-    def _is_new(self, thread: BoundThread) -> bool:
-        return thread.shared is None or thread.fresh
+    def _is_due(self, thread: BoundThread) -> bool:
+        """Return whether a thread is read between two sweeps: it is new, or something waits for it."""
+        return thread.shared is None or thread.fresh or _place(thread) in self._owed
 
     def _forget_all_but(self, places: Collection[Place]) -> None:
         """Forget what was noted of threads that are bound no more."""

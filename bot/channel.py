@@ -98,7 +98,7 @@ class SlackChannel:
         polls = mode == "poll"
         sweeper = Sweeper(client, self._tokens, own, door, intake, self._clock, self._sweep_pace, polls=polls)
         files = Files(self._settings, self._tokens, client, own, door, self._file_pace)
-        intake.committed, intake.missed = files.ask, sweeper.missed
+        intake.committed, intake.missed, intake.unordered = files.ask, sweeper.missed, sweeper.read_soon
         buttons = Buttons(door, self._messenger.keep, directory, self._settings, lambda: own.identity)
         sessions = Sessions(door, self._messenger.keep, directory, self._settings, self.has_role, own.team)
         app = build_app(client, own, sessions, buttons)

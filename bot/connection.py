@@ -42,7 +42,7 @@ from bot.intake import COMMIT, AsyncDoor, Intake
 from bot.payloads import KIND, Ignored
 from bot.settings import on_loopback
 from core.base.errors import ChannelError
-from core.base.values import dataclass
+from core.base.values import dataclass, replace
 
 
 @contextmanager
@@ -184,14 +184,19 @@ class Reading:
             raise ChannelError(reason, remedy, transient=False)
         self.own.identity = found
 
-    def taken(self, payload: Document, retry: int) -> Committed | None:
-        """Give what an events payload carries its place in the intake, at once; None where that is nothing of ours."""
+    def taken(self, payload: Document, retry: int, *, shared: bool = False) -> Committed | None:
+        """Give what an events payload carries its place in the intake, at once; None where that is nothing of ours.
+
+        `shared`: others have the app's events too. Then, and where Slack sends an event again, earlier ones may be
+        missing, and the reply waits until its thread was read.
+        """
         self.standing.sense()
         if self.own.identity is None:
             return None
         found = payloads.reply(payload, self.own.identity)
         if not isinstance(found, Ignored):
-            return self.intake.offer(found, payloads.event_of(payload), retry)
+            after = replace(found, after_others=True) if shared or retry else found
+            return self.intake.offer(after, payloads.event_of(payload), retry)
         changed = payloads.change(payload, self.own.identity)
         if isinstance(changed, Ignored):
             log.debug("an event is no reply", extra={"reason": found.reason})
@@ -220,6 +225,7 @@ async def pause(stop: asyncio.Event, seconds: float) -> None:
 
 
 BROKEN = "the connection broke"
+_COUNT = "others were connected; only a new connection is told whether they still are"
 
 
 @dataclasses.dataclass
@@ -246,15 +252,23 @@ class Watchdog:
         return f"no pong for {age:.0f} s" if age > self.pong_seconds else ""
 
 
-Handler = Callable[[SocketModeClient, SocketModeRequest], Awaitable[None]]
+Handler = Callable[["Socket", SocketModeRequest], Awaitable[None]]
 
 
 class Socket(SocketModeClient):
     """A connection from its one-time URL to its end. `lost` holds the reason as soon as another one is needed."""
 
     def __init__(
-        self, client: AsyncWebClient, url: str, handle: Handler, ping_seconds: float, pong_seconds: float
+        self,
+        client: AsyncWebClient,
+        url: str,
+        handle: Handler,
+        ping_seconds: float,
+        pong_seconds: float,
+        *,
+        besides: int = 0,
     ) -> None:
+        """`besides`: how many other sockets of the app are ours."""
         super().__init__(
             app_token="",
             logger=quiet_logger("bot.sdk.socket", logging.ERROR),
@@ -265,12 +279,19 @@ class Socket(SocketModeClient):
             self.proxy = None
         self.wss_uri = url
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        #: once Slack has greeted us: how many sockets of the app that are not ours it knows
         self.hello: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._besides = besides
         self._handle = handle
         self._taken: set[asyncio.Task[None]] = set()  #: frames, until they are dealt with
         self._pong_seconds = pong_seconds
         self.message_listeners.append(self._greeted)
         self.socket_mode_request_listeners.append(self._requested)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether events may go to somebody else: to another process, or to a socket of one that has ended."""
+        return not self.hello.done() or self.hello.result() > 0
 
     async def connect(self) -> None:
         """Open the socket once. Raises what aiohttp raises."""
@@ -306,6 +327,10 @@ class Socket(SocketModeClient):
         task = asyncio.ensure_future(self.run_message_listeners(frame, message))
         self._taken.add(task)
         task.add_done_callback(self._taken.discard)
+
+    def give_way(self) -> None:
+        """Say that another connection is needed, which is told how many there are now."""
+        self._lose(_COUNT)
 
     async def watch(self, seconds: float = 1.0) -> str:
         """Return the reason once the connection is lost; looked at every `seconds` besides what the library tells."""
@@ -350,7 +375,7 @@ class Socket(SocketModeClient):
         self, _client: AsyncBaseSocketModeClient, message: dict[str, Any], _raw: str | None = None
     ) -> None:
         if payloads.frame_kind(message) == "hello" and not self.hello.done():
-            self.hello.set_result(payloads.connections(message))
+            self.hello.set_result(max(0, payloads.connections(message) - 1 - self._besides))
 
     async def _requested(self, _client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         """Handle an envelope. These are begun in the order of the frames; `_handle` must keep it."""
@@ -378,7 +403,8 @@ def _frame(message: str) -> dict[str, Any]:
 
 log = logging.getLogger(__name__)
 
-_PLANNED = ("warning", "refresh_requested")  #: Slack announces the end: the next socket opens before this one closes
+#: Slack announces the end, or we do: the next socket opens before this one closes.
+_PLANNED = ("warning", "refresh_requested", _COUNT)
 
 
 @dataclass(frozen=True)
@@ -393,11 +419,17 @@ class Pace:
     pong: float = 30.0  #: an older last pong means that the connection is dead
     lookup: float = 10.0  #: for so long a member whom Slack did not tell of is not asked for again
     steady: float = 10.0  #: a connection that lived shorter than this counts as a failed attempt
+    count: float = 300.0  #: so soon others that were connected are counted again, and then less and less often
+    count_most: float = 3600.0
 
     def before(self, attempt: int, asked: float | None) -> float:
         """Return the wait after the `attempt`-th failure: doubling, with jitter, never less than Slack asked for."""
         wait = min(self.most, self.first * 2.0 ** min(attempt - 1, 16)) * random.uniform(0.5, 1.0)
         return max(wait, asked or 0.0)
+
+    def before_count(self, times: int) -> float:
+        """Return how long others are let be after they were counted that many times in a row."""
+        return min(self.count_most, self.count * 2.0 ** min(times - 1, 16))
 
 
 class Connection:
@@ -408,6 +440,7 @@ class Connection:
         self._pace = pace
         self._runtime = runtime
         self._socket: Socket | None = None
+        self._shared = 0  #: how many sockets in a row had others beside them
 
     async def run(self, stop: asyncio.Event) -> None:
         """Stay connected until `stop`; return early, the reason told, where waiting cannot help.
@@ -456,11 +489,13 @@ class Connection:
         fresh = await unless(stop, self._open())
         if fresh is None:
             return self._pace.steady
-        replaced = self._socket is not None and await self._socket.is_connected()
         await self._close()
         self._socket = fresh
-        await self._reading.standing.tell(True, self._described(fresh.hello.result() - replaced))
+        await self._reading.standing.tell(True, self._described(fresh.hello.result()))
         self._reading.sweeper.ask()
+        self._shared = self._shared + 1 if fresh.is_shared else 0
+        if self._shared:
+            asyncio.get_running_loop().call_later(self._pace.before_count(self._shared), fresh.give_way)
         reason = await unless(stop, fresh.watch())
         if reason == "link_disabled":
             raise ChannelError(f"Slack: link_disabled: {PERMANENT[reason][0]}", PERMANENT[reason][1], transient=False)
@@ -476,10 +511,11 @@ class Connection:
         await self._reading.identify()
         opening = self._reading.client.apps_connections_open(app_token=self._reading.tokens.app().reveal())
         await self._reading.sweeper.behind()  # before the first event of this connection can come
-        if self._socket is None or not await self._socket.is_connected():
+        besides = int(self._socket is not None and await self._socket.is_connected())
+        if not besides:
             self._reading.sweeper.listening()
         url = payloads.socket_url(await asked("apps.connections.open", "", opening))
-        socket = Socket(self._reading.client, url, self._handle, self._pace.ping, self._pace.pong)
+        socket = Socket(self._reading.client, url, self._handle, self._pace.ping, self._pace.pong, besides=besides)
         try:
             await asked("Socket Mode", "", _greeted(socket, self._pace.hello))
         except BaseException:
@@ -487,31 +523,31 @@ class Connection:
             raise
         return socket
 
-    def _described(self, connections: int) -> str:
+    def _described(self, others: int) -> str:
         known = self._reading.own.identity
         detail = f"Socket Mode as {known.name} in {known.team}" if known else "Socket Mode"
-        if connections <= 1:
+        if not others:
             return detail
-        log.warning("another process is connected with the same app", extra={"connections": connections})
+        log.warning("another process is connected with the same app", extra={"connections": others + 1})
         return (
-            f"{detail}; the app has {connections} connections open, and Slack hands each reply to any one of them: "
+            f"{detail}; the app has {others + 1} connections open, and Slack hands each reply to any one of them: "
             "use an app for each installation, or stop the other process"
         )
 
-    async def _handle(self, client: SocketModeClient, request: SocketModeRequest) -> None:
+    async def _handle(self, socket: "Socket", request: SocketModeRequest) -> None:
         """Answer one envelope. A reply takes its place in the intake before anything is awaited."""
         committed = None
         if request.type == "events_api" and not payloads.has_event(request.payload):
             log.warning("an event that is none was acknowledged")
-            await send_async_response(client, request, BoltResponse(status=200), 0.0)
+            await send_async_response(socket, request, BoltResponse(status=200), 0.0)
             return
         if request.type == "events_api":
-            committed = self._reading.taken(request.payload, request.retry_attempt or 0)
+            committed = self._reading.taken(request.payload, request.retry_attempt or 0, shared=socket.is_shared)
         if committed is not None:
             await asyncio.wait((committed,))  # Bolt's own work would keep the interpreter from the commit
         body = AsyncBoltRequest(mode="socket_mode", body=request.payload, context={COMMIT: committed})
         response = await self._reading.app.async_dispatch(body)
-        await send_async_response(client, request, response, 0.0)
+        await send_async_response(socket, request, response, 0.0)
 
     async def _close(self) -> None:
         ended, self._socket = self._socket, None

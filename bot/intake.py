@@ -206,6 +206,8 @@ class Intake:
         self._waiting: asyncio.Queue[Ticket] = asyncio.Queue()
         self._broken = False
         self.committed: Callable[[], None] = lambda: None  #: called once something is new in core
+        #: called with the channel and the thread of what was handed over and waits until its thread was read
+        self.unordered: Callable[[str, str], None] = lambda channel, thread: None
         #: called with the channel and the thread of what could not be taken
         self.missed: Callable[[str, str], None] = lambda channel, thread: None
 
@@ -255,6 +257,8 @@ class Intake:
             await self._door.behind(KIND)  # Slack sends it again, but after others
             for ticket in untaken:
                 self.missed(ticket.reply.channel, ticket.reply.thread)
+        for reply in {ticket.reply for ticket in batch if ticket.reply.after_others}:
+            self.unordered(reply.channel, reply.thread)
         for ticket in batch:
             verdict = verdicts.get(id(ticket))
             if not ticket.committed.done():

@@ -111,6 +111,7 @@ class CatchingUp:
         self._begun = {kind: [self._started] for kind in channel_kinds}
         self._looking: dict[str, datetime] = {}  #: by channel kind: when the sweep that runs began
         self._swept: dict[tuple[str, str, str], datetime] = {}  #: by thread: when its latest whole sweep began
+        self._alone: dict[tuple[str, str, str], datetime] = {}  #: by thread: its own latest gap, not older than LIMIT
 
     def behind(self, channel_kind: str) -> None:
         """Replies may have been missed until now: hold back what comes from now on."""
@@ -118,6 +119,13 @@ class CatchingUp:
             now = self._clock.now()
             kept = [begun for begun in self._begun.get(channel_kind, []) if begun > now - LIMIT]
             self._begun[channel_kind] = [*kept, now]
+
+    def behind_in(self, channel_kind: str, channel: str, thread: str) -> None:
+        """Replies of one thread may have been missed until now: hold back what comes there from now on."""
+        with self._lock:
+            now = self._clock.now()
+            self._alone = {place: begun for place, begun in self._alone.items() if begun > now - LIMIT}
+            self._alone[channel_kind, channel, thread] = now
 
     def looking(self, channel_kind: str) -> None:
         """A sweep begins: it will find whatever was missed until now."""
@@ -135,12 +143,12 @@ class CatchingUp:
         message, address = row.message, row.message.address
         if address is None or row.state not in WAITING:
             return False
-        now = self._clock.now()
+        now, place = self._clock.now(), (address.channel_kind, address.channel, address.thread)
         with self._lock:
-            swept = self._swept.get((address.channel_kind, address.channel, address.thread))
+            swept, alone = self._swept.get(place), self._alone.get(place)
             gaps = [
                 begun
-                for begun in self._begun.get(address.channel_kind, [])
+                for begun in (*self._begun.get(address.channel_kind, []), *([alone] if alone else []))
                 if (swept is None or swept < begun)
                 and now < begun + LIMIT
                 and (begun == self._started or begun <= message.created_at)

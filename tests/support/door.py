@@ -13,7 +13,12 @@ from core.session.system import System
 from tests.support.chat import Chat
 
 
-def door_of(system: System, chat: Chat, at_once: Callable[[Collection[str]], None] = lambda uids: None) -> ChatApi:
+def door_of(
+    system: System,
+    chat: Chat,
+    at_once: Callable[[Collection[str]], None] = lambda uids: None,
+    catching_up: CatchingUp | None = None,
+) -> ChatApi:
     """Return core's side of a chat; `at_once`: the way into the terminals of these sessions."""
     return ChatApi(
         system,
@@ -23,7 +28,7 @@ def door_of(system: System, chat: Chat, at_once: Callable[[Collection[str]], Non
         lambda: None,
         Presses(system, chat.has_role, Requests(system)),
         Orders(system, "slack", chat.has_role),
-        CatchingUp(system.clock, system.bindings),
+        catching_up or CatchingUp(system.clock, system.bindings),
         at_once,
         chat.typed,
     )

@@ -11,8 +11,13 @@ from pathlib import Path
 import pytest
 
 from bot.channel import SlackChannel
+from bot.connection import Pace
+from core.model.channel import BoundThread
+from embedded.workspace.controls import Controls
 from embedded.workspace.thread import WorkspaceThread
-from tests.integration.bot.served import QUICK, Door, Served, channel_on
+from tests.integration.bot.served import QUICK, SWEEP_PACE, Door, Served, channel_on
+
+SELDOM = replace(SWEEP_PACE, fresh=1000.0, check=1000.0)  #: nothing is read that nobody asks for
 
 
 def test_an_absent_slack_is_waited_out(tmp_path: Path, door: Door) -> None:
@@ -146,6 +151,55 @@ def test_another_connection_of_the_same_app_is_reported(
         detail = second.wait_until_up()
 
     assert "2 connections open" in detail
+
+
+def test_while_others_are_connected_a_thread_is_read_before_its_replies_go_on(
+    workspace: WorkspaceThread, door: Door, served: Served, tmp_path: Path
+) -> None:
+    """What the other has got and lost stands before the reply that we got; the first sweep cannot know of it."""
+    second = Door()
+    with Served(workspace, second, tokens={"XDG_RUNTIME_DIR": str(tmp_path)}, sweep_pace=SELDOM) as other:
+        second.wait_until_up()
+        root = other.thread()
+        second.bound.append(BoundThread("scribe", workspace.channel_id("agents"), root, root, shared=True))
+        served.stop()
+        missed = workspace.do(lambda c: _unheard(c, root))
+        workspace.say("alice", "agents", "heard", root)
+        second.wait(lambda seen: len(seen.sweeps) > 0)
+
+    heard = next(reply for reply in second.replies if reply.text == "heard")
+    assert heard.after_others
+    assert missed in {reply.ts for reply in second.replies}
+
+
+def _unheard(controls: Controls, root: str) -> str:
+    """Say something whose event nobody gets."""
+    controls.lose_events(4)
+    ts = controls.say("alice", "agents", "unheard", root)
+    controls.lose_events(0)
+    return ts
+
+
+def test_others_are_counted_again(workspace: WorkspaceThread, door: Door, served: Served, tmp_path: Path) -> None:
+    """A predecessor's socket is gone after a while: from then on replies wait for nothing."""
+    second = Door()
+    with Served(workspace, second, tokens={"XDG_RUNTIME_DIR": str(tmp_path)}, pace=replace(QUICK, count=0.3)) as other:
+        both = second.wait_until_up()
+        served.stop()
+        alone = second.wait(lambda seen: next((text for up, text in seen.states if up and text != both), None))
+        workspace.say("alice", "agents", "heard", other.thread())
+        second.wait_for_replies(1)
+
+    assert "2 connections open" in both
+    assert "connections open" not in alone
+    assert [reply.after_others for reply in second.replies if reply.text == "heard"] == [False]
+    assert not [text for up, text in second.states if not up and "lost" in text]
+
+
+@pytest.mark.parametrize(("times", "seconds"), [(1, 300), (2, 600), (4, 2400), (5, 3600), (60, 3600)])
+def test_others_that_stay_are_counted_less_and_less_often(times: int, seconds: float) -> None:
+    """Each count is a connection of its own."""
+    assert Pace().before_count(times) == seconds
 
 
 def test_a_second_process_on_this_machine_is_refused(workspace: WorkspaceThread, door: Door, served: Served) -> None:

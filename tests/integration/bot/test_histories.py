@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bot import backfill
 from core.model.channel import BoundThread
-from embedded.workspace import methods
+from embedded.workspace.shapes import message_view
 from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import SWEEP_PACE, Door, Served
 from tests.integration.bot.sweeping import Hand, Remembering, Sweeps, announce, bind, by_hand, sweeping
@@ -130,16 +130,15 @@ def test_a_server_without_the_field_is_read_thread_by_thread(
     roots = answered(workspace, hand, door, agents)
     later(hand, door)
     workspace.say("alice", "agents", "news", roots[3])
-    told = methods.message_view
     fields = ("latest_reply", "reply_count", "reply_users", "reply_users_count", "thread_ts")
 
     def without(*given: Any, **named: Any) -> dict[str, Any]:
-        shown = told(*given, **named)
+        shown = message_view(*given, **named)
         return {
             key: value for key, value in shown.items() if key not in fields or shown.get("thread_ts") != shown["ts"]
         }
 
-    monkeypatch.setattr(methods, "message_view", without)
+    monkeypatch.setattr("embedded.workspace.methods.message_view", without)
 
     sweeps.look()
 
@@ -242,15 +241,14 @@ def test_a_reply_of_which_the_history_did_not_tell_is_found(
     later(hand, door)
     workspace.say("alice", "agents", "untold", roots[0])
     hand.pause(60)
-    told = methods.message_view
 
     def untold(*given: Any, **named: Any) -> dict[str, Any]:
-        shown = told(*given, **named)
+        shown = message_view(*given, **named)
         return (
             shown | {"latest_reply": stale[shown["ts"]]} if shown["ts"] in stale and "latest_reply" in shown else shown
         )
 
-    monkeypatch.setattr(methods, "message_view", untold)
+    monkeypatch.setattr("embedded.workspace.methods.message_view", untold)
     with sweeping(workspace, door, hand, CHECKED) as sweeps:
         sweeps.look()
         passed_over = sweeps.calls.read()
@@ -259,7 +257,7 @@ def test_a_reply_of_which_the_history_did_not_tell_is_found(
         sweeps.look()
 
     assert (passed_over, checked) == ([], [roots[0]])
-    assert [reply.text for reply in door.replies] == ["untold"]
+    assert {reply.text for reply in door.replies} == {"untold"}
     assert [vars(one)["message"] for one in caplog.records if "did not tell of a reply" in one.getMessage()]
     assert sweeps.calls.read() == roots
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from core.model.channel import BoundThread
 from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import QUICK, Door, Served, post_of
 from tests.support.tmux import PATIENCE
@@ -303,3 +304,21 @@ def test_without_the_scope_a_group_keeps_its_id(workspace: WorkspaceThread, door
 
     [reply] = door.wait_for_replies(1)
     assert reply.text == f"ask @{group}"
+
+
+def test_a_reply_that_is_sent_again_waits_until_its_thread_was_read(
+    workspace: WorkspaceThread, door: Door, served: Served
+) -> None:
+    """Others that were sent when it was may still be on their way; one that comes at once waits for nothing."""
+    root = served.thread()
+    at_once = workspace.say("alice", "agents", "at once", root)
+    door.wait_for_replies(1)
+    swept = len(door.sweeps)
+    door.bound.append(BoundThread("scribe", workspace.channel_id("agents"), root, at_once, shared=True))
+    workspace.lose_events(1)
+
+    again = workspace.say("alice", "agents", "again", root)
+    door.wait(lambda seen: len(seen.sweeps) > swept)
+
+    first = {reply.ts: reply.after_others for reply in reversed(door.replies) if reply.text != "scribe is up"}
+    assert first == {at_once: False, again: True}

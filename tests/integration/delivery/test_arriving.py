@@ -12,8 +12,10 @@ import pytest
 from bot.intake import AsyncDoor
 from core.base.errors import StoreBroken
 from core.base.names import new_uid
+from core.base.values import replace
 from core.chat.api import ChatApi
-from core.model.channel import IncomingReply, Verdict
+from core.chat.backfill import CatchingUp
+from core.model.channel import IncomingReply, Swept, Verdict
 from core.model.session import Binding, SessionRecord
 from core.session.system import System
 from tests.support.chat import HOME, TEAM, Chat
@@ -109,3 +111,20 @@ def test_a_disk_that_fails_lets_nobody_believe_that_a_reply_arrived(
 
     assert verdict is Verdict.DUPLICATE
     assert delivered == [1, 0]
+
+
+def test_a_reply_before_which_others_may_be_missing_waits_for_them(bound: System) -> None:
+    """From its commit on: no delivery may come between that and the reading of its thread."""
+    gaps, held = CatchingUp(bound.clock, bound.bindings), []
+
+    def at_once(_: Collection[str]) -> None:
+        held.append([gaps.holds(row) for row in bound.inbox.unsettled(uid)])
+
+    [uid] = [binding.uid for binding in bound.bindings.all("slack")]
+    door = door_of(bound, Chat(), at_once, gaps)
+    door.receive([replace(REPLY, after_others=True)], lambda verdicts: None)
+    door.threads("slack", TEAM)
+    door.swept("slack", TEAM, Swept(HOME, THREAD, REPLY.ts, THREAD, 0, ""))
+    at_once([uid])
+
+    assert held == [[True], [False]]

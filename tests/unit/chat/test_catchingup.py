@@ -111,3 +111,32 @@ def test_a_thread_that_was_there_before_the_gap_waits(clock: StandingClock, bind
     bindings.bind(a_binding(thread="1.0", created_at=NOON - timedelta(seconds=1)))
 
     assert gaps.holds(reply(clock))
+
+
+def test_a_thread_in_which_earlier_ones_may_be_missing_waits_alone(clock: StandingClock, bindings: Bindings) -> None:
+    """Until a sweep that began since has read it; other threads go on."""
+    gaps, other = CatchingUp(clock, bindings), ReplyAddress("slack", "T1", "C1", "9.0", "9.1")
+    clock.pause(1)
+    gaps.looking("slack")
+    clock.pause(1)
+    gaps.behind_in("slack", "C1", "1.0")
+    clock.pause(1)
+    here, there = reply(clock), reply(clock, other)
+
+    held = [gaps.holds(row) for row in (here, there)]
+    gaps.swept("slack", "C1", "1.0")
+    too_early = gaps.holds(here)
+    sweep(gaps)
+
+    assert (held, too_early, gaps.holds(here)) == ([True, False], True, False)
+
+
+def test_a_thread_that_cannot_be_read_holds_nothing_back_for_long(clock: StandingClock, bindings: Bindings) -> None:
+    """As after any other gap."""
+    gaps = CatchingUp(clock, bindings)
+    gaps.behind_in("slack", "C1", "1.0")
+    here = reply(clock)
+
+    clock.pause(LIMIT.total_seconds())
+
+    assert not gaps.holds(here)
