@@ -8,6 +8,7 @@ from benchmarks import (
     death_to_event,
     drain,
     event_to_pane,
+    fair_posts,
     full_stop,
     http_calls,
     idle_hundred,
@@ -16,6 +17,7 @@ from benchmarks import (
     page_keys,
     say_to_pane,
     service_at_rest,
+    sweep_threads,
 )
 from benchmarks.measuring import report
 
@@ -36,6 +38,8 @@ def main() -> int:
         idle_hundred,
         loops,
         page_keys,
+        sweep_threads,
+        fair_posts,
     )
     return max(report([ratio]) for module in modules for ratio in module.ratios())
 

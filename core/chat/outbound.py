@@ -1,4 +1,5 @@
-"""Send posts into a chat: in order within a session, at most one a second in a channel, each once.
+"""Send posts into a chat: in order within a session, by turns among sessions, at most one a second in a channel, each
+once.
 
 A chat's failure never stops a session. Transient failures are retried with growing pauses; permanent ones end in FAILED
 and one event. While the chat accepts nothing from us (a revoked token), all posts wait. If the answer to a post was
@@ -22,7 +23,7 @@ from core.chat.unsent import note_unsent
 from core.config.settings import secret_variables
 from core.model.asking import Unseen
 from core.model.channel import Channel, Posted
-from core.model.posts import OURS, NewPost, OutboundKind, OutboxRow, PostState
+from core.model.posts import OURS, RANKS, NewPost, OutboundKind, OutboxRow, PostState
 from core.model.reasons import Because, Reason, because, said
 from core.model.session import Binding, Phase, SessionRecord, Thread
 from core.session.commands import exact_for
@@ -84,6 +85,8 @@ class OutboundWorker:
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
         self._wake = threading.Event()
         self._free: dict[str, Deadline] = {}  #: by chat channel: until then the next post waits
+        self._sent_posts = 0
+        self._turns: dict[str, int] = {}  #: by session (uid): which of them its latest was
 
     def wake(self) -> None:
         """Look now: something was committed to the outbox. Callable from every thread."""
@@ -110,13 +113,18 @@ class OutboundWorker:
         self._rebinder.turn()
         rest = _REST_SECONDS
         mend_notes(self._system, self._channel.kind)
-        for row in self._system.outbox.due(self._channel.kind, self._system.clock.now()):
+        due = self._system.outbox.due(self._channel.kind, self._system.clock.now())
+        for row in sorted(due, key=self._turn_of):
             if stopping is not None and stopping.is_set():
                 break
             rest = min(rest, self._handled(row))
             if self._shut_out is not None:
                 return self._shut_out.remaining()
         return rest
+
+    def _turn_of(self, row: OutboxRow) -> tuple[int, int]:
+        """Return by what posts of different sessions are ordered: rank, then how long ago the session had a turn."""
+        return RANKS[row.post.kind], self._turns.get(row.post.uid, 0)
 
     def _handled(self, row: OutboxRow) -> float:
         """Send the post if it may be sent now, and return the seconds until it is worth looking again.
@@ -275,6 +283,8 @@ class OutboundWorker:
     def _send(self, row: OutboxRow, place: Place) -> None:
         """Send one post: SENDING is committed first, so that a crash in between is found and looked into."""
         self._hold_back(place.channel, _PACE_SECONDS)
+        self._sent_posts += 1
+        self._turns[row.post.uid] = self._sent_posts
         try:
             if row.state is PostState.SENDING and row.post.only_for:
                 self._system.outbox.advance(row, PostState.SENT, because=Because(Reason.MAYBE_SHOWN))
@@ -291,8 +301,10 @@ class OutboundWorker:
             sending = self._system.outbox.advance(row, PostState.SENDING)
         except Refused:
             return  # dropped meanwhile: the session was deleted
+        dressed = self._redacted(self._dressed(row.post))
+        self._hold_back(place.channel, _PACE_SECONDS)  # again: the disk may have taken its time
         try:
-            posted = self._posted(self._redacted(self._dressed(row.post)), place)
+            posted = self._posted(dressed, place)
         except ChannelError as error:
             self._troubled(sending, place, error, unclear=error.unclear, tried=sending.attempts)
             return

@@ -284,17 +284,30 @@ def test_a_request_goes_before_the_answers_that_wait(
     """An agent stands still until it is answered; between the parts of an answer, too, and whichever session asks."""
     whole = replace(post(OutboundKind.ANSWER, 1), text="one\ntwo\nthree")
     others = [post(OutboundKind.ANSWER, number, f"s-{number}", channel=HOME, thread="2.0") for number in range(2, 9)]
-    recorded.outbox.add([post(OutboundKind.ROOT), whole, *others])
+    recorded.outbox.add([post(OutboundKind.ROOT), whole])
     while len(chat.messages) < 2:
         clock.ahead += worker.turn()
 
-    recorded.outbox.add(
-        [post(OutboundKind.NOTE, 20), post(OutboundKind.REQUEST, 21, "s-9", channel=HOME, thread="3.0")]
-    )
+    asked = post(OutboundKind.REQUEST, 21, "s-9", channel=HOME, thread="3.0")
+    recorded.outbox.add([*others, post(OutboundKind.NOTE, 20), asked])
     drain(worker, clock, 40)
 
-    assert chat.texts()[:5] == ["root 0", "one", "request 21", "note 20", "two"]
+    assert chat.texts()[:5] == ["root 0", "one", "request 21", "note 20", "answer 2"]
     assert len(chat.messages) == 2 + 2 + 2 + 7
+
+
+def test_sessions_take_turns(worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock) -> None:
+    """One with much to say keeps the others of its channel waiting for one post, and each keeps its own order."""
+    much = [post(OutboundKind.ANSWER, number, "s-1", channel=HOME, thread="1.0") for number in range(4)]
+    little = [post(OutboundKind.ANSWER, 10 + number, "s-2", channel=HOME, thread="2.0") for number in range(2)]
+    recorded.outbox.add([*much, *little])
+    while len(chat.messages) < 5:
+        clock.ahead += worker.turn()
+
+    recorded.outbox.add([post(OutboundKind.NOTE, 20, "s-1", channel=HOME, thread="1.0")])
+    drain(worker, clock, 20)
+
+    assert chat.texts() == ["answer 0", "answer 10", "answer 1", "answer 11", "answer 2", "note 20", "answer 3"]
 
 
 @pytest.mark.parametrize("lost", [1, 2, 3])
