@@ -124,6 +124,7 @@ def _door(system: System) -> ChatApi:
         Orders(system, KIND, holds),
         CatchingUp(system.clock, system.bindings),
         lambda uids: None,
+        lambda role: "",
     )
 
 
