@@ -195,7 +195,7 @@ class Reading:
             return None
         found = payloads.reply(payload, self.own.identity)
         if not isinstance(found, Ignored):
-            after = replace(found, after_others=True) if shared or retry else found
+            after = replace(found, unordered=True) if shared or retry else found
             return self.intake.offer(after, payloads.event_of(payload), retry)
         changed = payloads.change(payload, self.own.identity)
         if isinstance(changed, Ignored):

@@ -257,7 +257,7 @@ class Intake:
             await self._door.behind(KIND)  # Slack sends it again, but after others
             for ticket in untaken:
                 self.missed(ticket.reply.channel, ticket.reply.thread)
-        for reply in {ticket.reply for ticket in batch if ticket.reply.after_others}:
+        for reply in {ticket.reply for ticket in batch if ticket.reply.unordered}:
             self.unordered(reply.channel, reply.thread)
         for ticket in batch:
             verdict = verdicts.get(id(ticket))

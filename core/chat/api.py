@@ -78,7 +78,7 @@ class ChatApi:
 
         The disk comes last: a power cut ends the terminal, too.
         """
-        for place in {(one.channel_kind, one.channel, one.thread) for one in replies if one.after_others}:
+        for place in {(one.channel_kind, one.channel, one.thread) for one in replies if one.unordered}:
             self._catching_up.behind_in(*place)
         found = self._inbound.take(replies)
         taken(found.verdicts)

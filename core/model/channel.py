@@ -47,7 +47,7 @@ class IncomingReply:
     unlisted: bool = False  #: no list of the channel names the author in any form, whoever they are
     piece: str = ""  #: which part of the message this is, where it comes in several; "": the message
     to_others: bool = False  #: it begins with a mention of somebody, and not of the bot
-    after_others: bool = False  #: earlier ones of its thread may be missing: it waits until the thread was read
+    unordered: bool = False  #: earlier ones of its thread may be missing: it waits until the thread was read
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,7 @@ def test_while_others_are_connected_a_thread_is_read_before_its_replies_go_on(
         second.wait(lambda seen: len(seen.sweeps) > 0)
 
     heard = next(reply for reply in second.replies if reply.text == "heard")
-    assert heard.after_others
+    assert heard.unordered
     assert missed in {reply.ts for reply in second.replies}
 
 
@@ -192,7 +192,7 @@ def test_others_are_counted_again(workspace: WorkspaceThread, door: Door, served
 
     assert "2 connections open" in both
     assert "connections open" not in alone
-    assert [reply.after_others for reply in second.replies if reply.text == "heard"] == [False]
+    assert [reply.unordered for reply in second.replies if reply.text == "heard"] == [False]
     assert not [text for up, text in second.states if not up and "lost" in text]
 
 

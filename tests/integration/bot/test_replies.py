@@ -320,5 +320,5 @@ def test_a_reply_that_is_sent_again_waits_until_its_thread_was_read(
     again = workspace.say("alice", "agents", "again", root)
     door.wait(lambda seen: len(seen.sweeps) > swept)
 
-    first = {reply.ts: reply.after_others for reply in reversed(door.replies) if reply.text != "scribe is up"}
+    first = {reply.ts: reply.unordered for reply in reversed(door.replies) if reply.text != "scribe is up"}
     assert first == {at_once: False, again: True}

@@ -122,7 +122,7 @@ def test_a_reply_before_which_others_may_be_missing_waits_for_them(bound: System
 
     [uid] = [binding.uid for binding in bound.bindings.all("slack")]
     door = door_of(bound, Chat(), at_once, gaps)
-    door.receive([replace(REPLY, after_others=True)], lambda verdicts: None)
+    door.receive([replace(REPLY, unordered=True)], lambda verdicts: None)
     door.threads("slack", TEAM)
     door.swept("slack", TEAM, Swept(HOME, THREAD, REPLY.ts, THREAD, 0, ""))
     at_once([uid])
