@@ -225,7 +225,7 @@ async def pause(stop: asyncio.Event, seconds: float) -> None:
 
 
 BROKEN = "the connection broke"
-_COUNT = "others were connected; only a new connection is told whether they still are"
+_COUNT = "count_again"  #: others were connected; only a new connection is told whether they still are
 
 
 @dataclasses.dataclass
