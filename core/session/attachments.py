@@ -14,7 +14,16 @@ from core.base.files import (
     write_private,
 )
 from core.base.names import new_message_id
-from core.model.message import WAITING, Fetched, MessageState, safe_name, shown_name, told
+from core.model.message import (
+    WAITING,
+    Fetched,
+    MessageState,
+    NewMessage,
+    ReplyAddress,
+    safe_name,
+    shown_name,
+    told,
+)
 from core.model.posts import NewPost, OutboundKind
 from core.session.launching import FOLDER
 from core.session.system import System
@@ -36,7 +45,7 @@ def keep_file(system: System, message_id: str, position: int, name: str, data: b
 def fetched(system: System, message_id: str, files: Sequence[Fetched]) -> None:
     """Let the message go on, its text naming each file or why it is missing; done again it changes nothing.
 
-    A file that is missing is told in the thread, too. Raises StoreBroken.
+    A file that is missing, and a recording without its words, is told in the thread, too. Raises StoreBroken.
     """
     lines = told(files)
     with system.database.transaction(durable=True):
@@ -54,29 +63,47 @@ def fetched(system: System, message_id: str, files: Sequence[Fetched]) -> None:
             system.inbox.advance(edited, MessageState.QUEUED, why)
         except Refused:
             return  # cancelled by another process meanwhile
-        missing = [file for file in files if file.problem]
-        address = row.message.address
-        if missing and address is not None:
-            system.outbox.add([_note(row.message.uid, row.message.name, address.channel, address.thread, missing,
-                                     address.channel_kind, message_id)])  # fmt: skip
+        text, address = _missed(row.message.name, files), row.message.address
+        if text and address is not None:
+            system.outbox.add([_note(row.message, address, text)])
     system.notify()
 
 
-def _note(
-    uid: str, name: str, channel: str, thread: str, missing: Sequence[Fetched], kind: str, message_id: str
-) -> NewPost:
-    told = "; ".join(f"{shown_name(file.attachment)}: {file.problem}" for file in missing)
+def _missed(name: str, files: Sequence[Fetched]) -> str:
+    """Return what a thread is told of files that could not be read, and of speech without a transcript; "" for none."""
+    missing = "; ".join(f"{shown_name(file.attachment)}: {file.problem}" for file in files if file.problem)
+    unheard = ", ".join(shown_name(file.attachment) for file in files if _is_unheard(file))
+    sentences = []
+    if missing:
+        sentences.append(
+            f"`{name}` does not get all of your message. What could not be read: {missing}. The rest of it goes in."
+        )
+    if unheard:
+        sentences.append(
+            f"`{name}` gets the recording ({unheard}) as a file only, because the chat has not written down in time "
+            "what is said in it. To do: if the words matter, write them."
+        )
+    return " ".join(sentences)
+
+
+def _is_unheard(file: Fetched) -> bool:
+    """Return whether somebody speaks in it, and its words are not known; a video without any is nothing to tell."""
+    found = file.attachment
+    return found.clip and found.kind.startswith("audio/") and not (file.said or file.problem)
+
+
+def _note(message: NewMessage, address: ReplyAddress, text: str) -> NewPost:
     return NewPost(
         id=f"p-files-{new_message_id()}",
-        key=f"files:{message_id}",
+        key=f"files:{message.id}",
         kind=OutboundKind.NOTE,
-        uid=uid,
-        name=name,
-        channel_kind=kind,
-        text=f"`{name}` does not get all of your message. What could not be read: {told}. The rest of it goes in.",
-        channel=channel,
-        thread=thread,
-        about=message_id,
+        uid=message.uid,
+        name=message.name,
+        channel_kind=address.channel_kind,
+        text=text,
+        channel=address.channel,
+        thread=address.thread,
+        about=message.id,
     )
 
 

@@ -302,6 +302,20 @@ def test_a_file_alone_is_a_message_and_a_missing_one_is_told(door: Door, bound: 
     ]
 
 
+def test_a_recording_without_its_words_is_told(door: Door, bound: System) -> None:
+    """Its sender believes that it was heard; a video in which nobody may speak says nothing."""
+    voice = replace(FILE, name="a.m4a", kind="audio/mp4", clip=True)
+    video = replace(FILE, id="F2", name="v.mp4", kind="video/mp4", clip=True)
+    door.receive([replace(REPLY, text="", files=(voice, video))])
+    [fetch] = door.to_fetch("slack")
+
+    door.fetched(fetch.message_id, [Fetched(voice, "/p", 3), Fetched(video, "/q", 3)])
+
+    [note] = notes(bound)
+    assert "gets the recording (a.m4a) as a file only" in note
+    assert "write them" in note
+
+
 def test_a_late_reply_with_files_waits_for_both(door: Door, bound: System) -> None:
     """Confirmed before its files came it waits for them; they come before it is confirmed, and it waits on."""
     door.receive([replace(REPLY, confirm="sent 3 h ago", files=(FILE,))])
