@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from core.base.clock import Deadline
-from core.base.errors import Refused, UnknownMessage, UnknownRequest
+from core.base.errors import RecordUnreadable, Refused, UnknownMessage, UnknownRequest
 from core.base.names import new_marker, new_message_id
 from core.base.redaction import redactor_of
 from core.chat.answering import Answering, Given, NotAnswered
@@ -195,8 +195,11 @@ class Presses:
                 raise _No(UNKNOWN_BUTTON)
 
     def _renew(self, name: str, uid: str) -> None:
-        """Let the announcement say what the session does now, and have the buttons for that. Raises StoreBroken."""
-        record = self._system.records.read(name)
+        """Let the announcement say what the session does now, and have the buttons for that."""
+        try:
+            record = self._system.records.read(name)
+        except RecordUnreadable:
+            return  # the verb has said so
         if record is not None and record.uid == uid:
             renew_announcement(self._system, record)
             self._system.notify()

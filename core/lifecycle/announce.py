@@ -5,6 +5,7 @@ session from a thread in a channel that the configuration no longer names.
 """
 
 import socket
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from core.base.clock import Clock, Deadline
@@ -140,26 +141,31 @@ def edit_root(outbox: Outbox, bindings: Bindings, record: SessionRecord) -> None
 def announce_hold(system: System, record: SessionRecord) -> None:
     """Let the announcement of a session that runs say whether it is paused, by its buttons too.
 
-    Raises nothing: a broken database is told as above.
+    Raises nothing: the hold is what counts, and what failed is told as above.
     """
-    try:
-        if system.bindings.of_session(record.uid) is None:
-            return
-        text, buttons = _up(system, record)
-        post = _renewed_post(record, OutboundKind.ROOT_UPDATE, text, "", system.clock.now())
-        system.outbox.add([replace(post, buttons=buttons, starts=record.instance_id or "")])
-    except StoreBroken as error:
-        _say_failed(system.events, record, error)
+    _renew(system, record, _up)
 
 
 def renew_announcement(system: System, record: SessionRecord) -> None:
-    """Commit what the session's announcement says as it is now. Raises StoreBroken."""
-    text, buttons = _present(system, record)
-    post = _renewed_post(record, OutboundKind.ROOT_UPDATE, text, "", system.clock.now())
-    system.outbox.add([replace(post, buttons=buttons, starts=record.instance_id or "")])
+    """Let the announcement, if there is one, say what the session does now. Raises nothing; see `announce_hold`."""
+    _renew(system, record, _present)
 
 
-def _say_failed(events: EventLog, record: SessionRecord, error: StoreBroken) -> None:
+def _renew(
+    system: System, record: SessionRecord, made: Callable[[System, SessionRecord], tuple[str, tuple[Button, ...]]]
+) -> None:
+    try:
+        if system.bindings.of_session(record.uid) is None:
+            return
+        text, buttons = made(system, record)
+        post = _renewed_post(record, OutboundKind.ROOT_UPDATE, text, "", system.clock.now())
+        with failpoint(Failpoint.ANNOUNCE):
+            system.outbox.add([replace(post, buttons=buttons, starts=record.instance_id or "")])
+    except CoreError as error:
+        _say_failed(system.events, record, error)
+
+
+def _say_failed(events: EventLog, record: SessionRecord, error: CoreError) -> None:
     events.emit(
         "standing.announce_failed", level="warning", name=record.name, instance=record.instance_id, reason=str(error)
     )

@@ -14,6 +14,7 @@ from core.base.values import dataclass, replace
 from core.model.pane import Frame
 
 MOST_COLUMNS, MOST_ROWS = 250, 80  #: of a picture; what is wider is cut at its right, what is higher at its top
+_LEAST_COLUMNS = 40  #: a picture is at least so wide
 _SHORTEST = 3  #: characters of a part of a secret that is looked for by itself
 _EDGES = " \t│┃║|"  #: what a program draws around a text
 _STYLED = re.compile(r"\x1b\[([0-9;:]*)m|([\x0e\x0f])|([^\x1b\x0e\x0f]+)")
@@ -208,17 +209,23 @@ def _unframed(row: Sequence[Cell], columns: int) -> tuple[range, bool]:
 def drawing_of(frame: Frame, rows: Rows) -> dict[str, object]:
     """Return what is drawn, as JSON: `{columns, rows: [[[column, text, width, front, back, flags], …], …], cursor}`.
 
-    A cell that shows nothing is left out. Bounded by MOST_COLUMNS and MOST_ROWS. `cursor`: column and row, or null.
+    A cell that shows nothing is left out, and so are empty rows at the end and empty columns at the right: what is
+    left can be read on a small screen. Bounded by MOST_COLUMNS and MOST_ROWS. `cursor`: column and row, or null.
     """
-    shown = rows[-MOST_ROWS:]
-    above, columns = len(rows) - len(shown), min(frame.columns, MOST_COLUMNS)
-    drawn = [list(_drawn(row, columns)) for row in shown]
     column, row = frame.cursor
-    seen = frame.cursor_shown and column < columns and 0 <= row - above < len(shown)
-    return {"columns": columns, "rows": drawn, "cursor": [column, row - above] if seen else None}
+    most = min(frame.columns, MOST_COLUMNS)
+    all_drawn = [list(_drawn(cells, most)) for cells in rows]
+    at = row if frame.cursor_shown and column < most and row < len(rows) else -1
+    end = max([at, *(y for y, drawn in enumerate(all_drawn) if drawn)]) + 1
+    above = max(0, end - MOST_ROWS)
+    shown = all_drawn[above:end]
+    used = [cell[0] + cell[2] for drawn in shown for cell in drawn]
+    seen = at >= above
+    columns = min(most, max([_LEAST_COLUMNS, *used, column + 1 if seen else 0]))
+    return {"columns": columns, "rows": shown, "cursor": [column, row - above] if seen else None}
 
 
-def _drawn(row: Iterable[Cell], columns: int) -> Iterator[list[object]]:
+def _drawn(row: Iterable[Cell], columns: int) -> Iterator[list[Any]]:
     column = 0
     for cell in row:
         if column + cell.width > columns:

@@ -97,6 +97,17 @@ def test_a_picture_is_bounded_and_keeps_the_end_of_the_screen() -> None:
     assert "".join(cell[1] for cell in drawing["rows"][-1]).startswith("199x")  # type: ignore[index]
 
 
+def test_what_is_empty_is_cut_away() -> None:
+    """A tall, wide terminal with a few words in it is a small picture; the cursor is always in it."""
+    words = frame("one", "two", "", "", "", columns=200, cursor=(1, 1))
+    low = frame("one", "", "", "", columns=200, cursor=(90, 2))
+    bare = frame("", "", columns=200, cursor=(0, 5))
+
+    assert [drawing_of(shown, rows_of(shown))["columns"] for shown in (words, low, bare)] == [40, 91, 40]
+    assert [len(drawing_of(shown, rows_of(shown))["rows"]) for shown in (words, low, bare)] == [2, 3, 0]  # type: ignore[arg-type]
+    assert drawing_of(low, rows_of(low))["cursor"] == [90, 2]
+
+
 @pytest.mark.parametrize(
     ("lines", "columns"),
     [
