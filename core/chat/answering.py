@@ -184,10 +184,10 @@ class Given:
     """An answer: one of `allowed` (a permission), `option` (by its place, from 0) and `text` (in one's own words)."""
 
     allowed: bool | None = None
-    remember: bool = False  #: of what is allowed: the like is allowed from now on, by the request's rules
     option: int | None = None
     text: str | None = None
     question: int | None = None  #: which one it answers, from 0; None: the next
+    remember: bool = False  #: of what is allowed: the like is allowed from now on, by the request's rules
 
 
 class Answering:

@@ -379,7 +379,7 @@ def request_operations() -> tuple[Operation, ...]:
         if request is None or not asked.sees(request.name):
             raise UnknownRequest(given["id"])
         asked.check("answer", Role.APPROVER, request.name)
-        said = Given(given["allow"], given["option"], given["answer"], given["question"])
+        said = Given(given["allow"], given["option"], given["answer"], given["question"], given["remember"])
         after = Answering(asked.system, _heard(asked)).answer(request.id, said, asked.by, asked.principal.actor)
         return _request(asked, after)
 
@@ -401,6 +401,7 @@ def request_operations() -> tuple[Operation, ...]:
             (
                 Argument("ID", required=True),
                 Argument("--allow", "A permission: whether it is given.", Kind.SWITCH),
+                Argument("--remember", "Of a permission that is given: allow the like, by its rules.", Kind.FLAG),
                 Argument("--option", "A question or dialog: the place of an option, from 0.", Kind.INTEGER, least=0),
                 Argument("--answer", "A question: an answer in your own words."),
                 Argument("--question", "Which question it answers, from 0; default: the next.", Kind.INTEGER, least=0),
@@ -447,8 +448,10 @@ def _request(asked: Asked, request: Request) -> Mapping[str, Any]:
             }
             for question in request.questions
         ],
-        "answers": [shown(answer) for answer in request.answers],
+        "rules": list(request.rules),
+        "answers": [shown(answer) for answer in request.answers if request.questions],
         "allowed": request.allowed if request.state is RequestState.ANSWERED and not request.questions else None,
+        "remembered": request.remembered,
         "by": request.by,
         "reason": request.reason,
         "waits": request.kind is RequestKind.DIALOG or _heard(asked).waits(request),

@@ -206,9 +206,12 @@ class Requests:
         """Return the open requests, oldest first. Raises ServiceUnreachable."""
         return await asyncio.to_thread(self._sync.list, name)
 
-    async def allow(self, request_id: str) -> Request:
-        """Give a permission. Raises UnknownRequest, NotAnswered."""
-        return await asyncio.to_thread(self._sync.allow, request_id)
+    async def allow(self, request_id: str, *, remember: bool = False) -> Request:
+        """Give a permission; `remember`: for the like, too, by its `rules`, until the program ends.
+
+        Raises UnknownRequest, NotAnswered, and InvalidValue for `remember` of a request without rules.
+        """
+        return await asyncio.to_thread(self._sync.allow, request_id, remember=remember)
 
     async def deny(self, request_id: str) -> Request:
         """Deny a permission. Raises UnknownRequest, NotAnswered."""

@@ -220,9 +220,12 @@ class Requests:
         told = self._transport.call("GET", "/requests", {"name": name})
         return tuple(decode(Request, one) for one in told["requests"])
 
-    def allow(self, request_id: str) -> Request:
-        """Give a permission. Raises UnknownRequest, NotAnswered."""
-        return self._answer({"id": request_id, "allow": True})
+    def allow(self, request_id: str, *, remember: bool = False) -> Request:
+        """Give a permission; `remember`: for the like, too, by its `rules`, until the program ends.
+
+        Raises UnknownRequest, NotAnswered, and InvalidValue for `remember` of a request without rules.
+        """
+        return self._answer({"id": request_id, "allow": True, **({"remember": True} if remember else {})})
 
     def deny(self, request_id: str) -> Request:
         """Deny a permission. Raises UnknownRequest, NotAnswered."""

@@ -310,6 +310,8 @@ class Request:
     by: str
     reason: str
     waits: bool  #: somebody would get an answer now
+    rules: tuple[str, ...] = ()  #: of a permission: by these the program can allow the like, until it ends
+    remembered: bool = False  #: it was allowed so
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,7 @@ export function requestCard(request) {
   } else {
     choices.push(
       h("button.button.primary", { type: "button", onclick: () => answer(request, { allow: true }, card) }, "Allow"),
+      request.rules.length ? h("button.button", { type: "button", title: "Until its program ends", onclick: () => answer(request, { allow: true, remember: true }, card) }, `Allow and remember ${request.rules.join(", ")}`) : null,
       h("button.button.danger", { type: "button", onclick: () => answer(request, { allow: false }, card) }, "Deny"),
     );
   }

@@ -142,6 +142,26 @@ QUESTIONS = {
 }
 
 
+def test_a_permission_is_given_for_the_like_where_a_rule_says_what_that_is(web: Web, hooks: Hooks) -> None:
+    """The rule is listed, and the answer remembers it; without a rule there is nothing to remember."""
+    rules = [{"toolName": "Bash", "ruleContent": "curl:*"}]
+    hook, ident = hooks.ask(input={"command": "curl x"}, rules=rules)
+    plain, other = hooks.ask(input={"command": "date"})
+    [listed] = [one for one in web.client.get("/requests?name=scribe").json["requests"] if one["id"] == ident]
+
+    refused = web.client.post("/requests/answer", {"id": other, "allow": True, "remember": True})
+    denied = web.client.post("/requests/answer", {"id": ident, "allow": False, "remember": True})
+    given = web.client.post("/requests/answer", {"id": ident, "allow": True, "remember": True})
+    web.client.post("/requests/answer", {"id": other, "allow": True})
+
+    described("Request", given.json)
+    assert (listed["rules"], listed["remembered"]) == (["Bash(curl:*)"], False)
+    assert (given.json["remembered"], given.json["answers"]) == (True, [])
+    assert [refused.status, denied.status] == [400, 400]
+    assert hook.lines()[1] == {"answer": {"allowed": True, "remember": True}}
+    assert plain.lines()[1] == {"answer": {"allowed": True}}
+
+
 def test_a_permission_is_listed_and_given(web: Web, hooks: Hooks) -> None:
     """What waits is shown without secrets; the first answer is the hook's, the second is told who was first."""
     hook, ident = hooks.ask(input={"command": "curl -H 'token=ghp_0123456789abcdefghijklmnopqrstuvwxyzAB'"})
