@@ -362,6 +362,10 @@ class Controls:
         """Lose the next `count` deliveries, so that only a retry arrives."""
         self._room.events.lose = count
 
+    def expire_streams(self) -> int:
+        """Let the time pass that an app has for the messages that it is writing; return how many there were."""
+        return self._room.streams.expire()
+
     def hold_events(self) -> None:
         """Keep events back from now on."""
         self._room.events.hold()

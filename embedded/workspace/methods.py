@@ -200,6 +200,8 @@ def _post_message(call: Call) -> Json:
 def _update(call: Call) -> Json:
     channel = call.channel(writable=True)
     message = _own_message(call, channel, "cant_update_message")
+    if call.room.streams.is_open(channel.id, message["ts"]):
+        raise ApiError("streaming_state_conflict")
     if len(call.text("text")) > limits.UPDATE_TEXT_MAX:
         raise ApiError("msg_too_long")
     # Text without blocks takes the old blocks away; an update without metadata keeps the old metadata.
@@ -213,6 +215,8 @@ def _update(call: Call) -> Json:
 def _delete(call: Call) -> Json:
     channel = call.channel()
     message = _own_message(call, channel, "cant_delete_message")
+    if call.room.streams.is_open(channel.id, message["ts"]):  # not on its page; so it was measured
+        raise ApiError("cant_delete_message")
     call.room.posting.delete(channel, message)
     return {"channel": channel.id, "ts": message["ts"]}
 
@@ -271,12 +275,64 @@ def _own_message(call: Call, channel: Channel, refusal: str) -> Json:
     return message
 
 
+_STREAMED = ("markdown_text", "chunks", "task_display_mode")
+
+
+def _start_stream(call: Call) -> Json:
+    channel = call.channel(writable=True)
+    call.need_member(channel)
+    thread = call.needed("thread_ts")
+    reader, team = call.text("recipient_user_id"), call.text("recipient_team_id")
+    if not reader:
+        raise ApiError("missing_recipient_user_id")
+    if not team:
+        raise ApiError("missing_recipient_team_id")
+    person = next((user for user in call.room.store.users() if user.id == reader), None)
+    if person is None or person.team_id != team:
+        raise ApiError("user_not_found")
+    fields: Json = {**_author(call), "thread_ts": thread}
+    message = call.room.streams.start(channel, fields, _streamed(call))
+    return {"channel": channel.id, "ts": message["ts"]}
+
+
+def _append_stream(call: Call) -> Json:
+    channel, message = _own_stream(call)
+    call.room.streams.append(channel, message, _streamed(call))
+    return {"channel": channel.id, "ts": message["ts"]}
+
+
+def _stop_stream(call: Call) -> Json:
+    channel, message = _own_stream(call)
+    more: Json = {}
+    if call.args.get("metadata"):
+        more["metadata"] = limits.check_metadata(call.structure("metadata", "invalid_metadata_format"))
+    if call.args.get("blocks"):
+        more["blocks"] = limits.check_blocks(call.structure("blocks", "invalid_blocks_format"))
+    stopped = call.room.streams.stop(channel, message, _streamed(call), more)
+    return {"channel": channel.id, "ts": stopped["ts"], "message": stopped}
+
+
+def _own_stream(call: Call) -> tuple[Channel, Json]:
+    channel = call.channel(writable=True)
+    return channel, _own_message(call, channel, "message_not_owned_by_app")
+
+
+def _streamed(call: Call) -> Json:
+    """Return what is written, decoded; what is absent has no key."""
+    found = {name: call.structure(name, "invalid_chunks") if name == "chunks" else call.args.get(name)
+             for name in _STREAMED}  # fmt: skip
+    return {name: value for name, value in found.items() if value is not None}
+
+
 CHAT = {
     "chat.postMessage": Method(_post_message, "chat:write"),
     "chat.update": Method(_update, "chat:write"),
     "chat.delete": Method(_delete, "chat:write"),
     "chat.postEphemeral": Method(_post_ephemeral, "chat:write"),
     "chat.getPermalink": Method(_get_permalink),
+    "chat.startStream": Method(_start_stream, "chat:write"),
+    "chat.appendStream": Method(_append_stream, "chat:write"),
+    "chat.stopStream": Method(_stop_stream, "chat:write"),
 }
 
 

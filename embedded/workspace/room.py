@@ -34,6 +34,7 @@ from embedded.workspace.model import (
     new_secret,
 )
 from embedded.workspace.shapes import bot_fields, check_pictures, expand_files, sent_to_wire, thread_counters
+from embedded.workspace.streams import Streams
 
 KINDS = ("ratelimited", "http", "error", "lost", "refused", "slow")
 
@@ -558,6 +559,7 @@ class Room:
     sockets: Sockets
     events: Events
     posting: Posting
+    streams: Streams
     interactions: Interactions
 
     @property
@@ -593,4 +595,5 @@ def furnish(
     events = Events(store, sockets, changes, team["id"], retry_scale)
     posting = Posting(address, store, events, changes)
     interactions = Interactions(address, store, sockets, posting, team)
-    return Room(address, store, team, changes, Faults(), Uploads(), sockets, events, posting, interactions)
+    streams = Streams(store, posting, changes)
+    return Room(address, store, team, changes, Faults(), Uploads(), sockets, events, posting, streams, interactions)

@@ -30,7 +30,7 @@ from embedded.workspace.shapes import message_view
 
 VERBS = (
     "add_app", "add_channel", "add_group", "add_user", "archive", "break_sockets", "clear_faults", "clip", "command",
-    "connections", "deactivate", "delete", "disconnect", "edit", "envelopes", "ephemerals", "fault", "forward",
+    "connections", "deactivate", "delete", "disconnect", "edit", "envelopes", "ephemerals", "expire_streams", "fault", "forward",
     "given_up", "hold_events", "join", "kick", "lose_events", "messages", "press", "quote", "react", "reactions",
     "redeliver", "release_events", "replied", "replies", "say", "say_as_bot", "sent_events", "set_revoked",
     "set_scopes", "set_socket_mode", "share", "sockets_opened", "unfurl", "unreact",
@@ -370,7 +370,11 @@ class Page:
 
     def _views(self, channel: Channel, messages: list[Json]) -> list[Json]:
         ordered = sorted(messages, key=lambda message: str(message["ts"]))
-        return [message_view(self._room.store, channel.id, message, self._room.base_url) for message in ordered]
+        return [
+            message_view(self._room.store, channel.id, message, self._room.base_url)
+            | ({"streaming": state} if (state := self._room.streams.state(channel.id, str(message["ts"]))) else {})
+            for message in ordered
+        ]
 
     def _channels(self, viewer: User) -> list[Channel]:
         return [

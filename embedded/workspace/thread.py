@@ -342,6 +342,10 @@ class WorkspaceThread:
         """Lose the next `count` deliveries."""
         self.do(lambda c: c.lose_events(count))
 
+    def expire_streams(self) -> int:
+        """Let the time pass that an app has for the messages that it is writing; return how many there were."""
+        return self.do(lambda c: c.expire_streams())
+
     def hold_events(self) -> None:
         """Keep events back from now on."""
         self.do(lambda c: c.hold_events())

@@ -40,6 +40,8 @@ function drawMessage(where, message, follows, act) {
     message.is_ephemeral && el("p", { class: "note" }, "Only visible to you"),
     message.subtype === "thread_broadcast" && where === "channel" && repliedTo(message, act),
     ...(page.editing === `${where}/${message.ts}` ? [editor(message, act)] : content(message, act)),
+    message.streaming === "open" && el("p", { class: "note writing" }, "is being written…"),
+    message.streaming === "cut" && el("p", { class: "note cut" }, "Something went wrong: this message was never finished"),
     message.edited && el("span", { class: "edited" }, "(edited)"),
     reactions(message, act),
     where === "channel" && message.reply_count ? threadLink(message, act) : null);

@@ -267,6 +267,12 @@ function renderBlock(block, names, press) {
       return el("hr", { class: "block" });
     case "markdown":
       return el("div", { class: "block" }, markdown(block.text));
+    case "plan":
+      return el("section", { class: "block plan", "aria-label": block.title || "Plan" },
+        block.title ? el("div", { class: "plan-title" }, block.title) : null,
+        el("ul", { class: "steps" }, ...block.tasks.map((part) => el("li", {}, taskCard(part, names)))));
+    case "task_card":
+      return el("div", { class: "block" }, taskCard(block, names));
     case "rich_text":
       return el("div", { class: "block text" }, ...block.elements.map((part) => richText(part, names)));
     case "image":
@@ -280,6 +286,16 @@ function pictureOf(block) {
   const href = `/page/file/${encodeURIComponent(block.slack_file.id)}`;
   return el("a", { class: "block picture", href, target: "_blank", rel: "noopener noreferrer" },
     el("img", { src: href, alt: block.alt_text, loading: "lazy" }));
+}
+
+const STATES = { pending: "to do", in_progress: "at work", complete: "done", error: "failed" };
+
+function taskCard(part, names) {
+  const more = ["details", "output"].filter((key) => part[key]).map((key) =>
+    el("div", { class: `step-${key}` }, ...part[key].elements.map((piece) => richText(piece, names))));
+  return el("div", { class: `step ${part.status}` },
+    el("span", { class: "step-sign", role: "img", "aria-label": STATES[part.status], title: STATES[part.status] }),
+    el("div", { class: "step-body" }, el("div", { class: "step-title" }, part.title), ...more));
 }
 
 function richText(part, names) {
