@@ -83,7 +83,10 @@ def _card(task: Json) -> Json:
 
 
 def _rich(text: str) -> Json:
-    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}]}
+    return {
+        "type": "rich_text",
+        "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}],
+    }
 
 
 class Streams:

@@ -65,7 +65,12 @@ def test_a_turn_is_shown_as_it_runs(workspace: WorkspaceThread, client: WebClien
     plan, text = blocks_of(workspace, stream["ts"])
     [shown] = plan["tasks"]
     message = workspace.messages("agents")[-1]
-    assert (plan["type"], plan["title"], shown["title"], shown["status"]) == ("plan", "0 of 1", "Bash, done", "complete")
+    assert (plan["type"], plan["title"], shown["title"], shown["status"]) == (
+        "plan",
+        "0 of 1",
+        "Bash, done",
+        "complete",
+    )
     assert shown["details"]["elements"][0]["elements"][0]["text"] == "make"
     assert text == {"type": "markdown", "text": "Done."}
     assert (message["text"], message["metadata"]) == ("Done.", METADATA)
@@ -145,9 +150,7 @@ def test_an_open_stream_is_neither_edited_nor_deleted(client: WebClient, begin: 
     assert errors == ["streaming_state_conflict", "cant_delete_message", over, over]
 
 
-def test_a_stream_has_five_minutes(
-    workspace: WorkspaceThread, client: WebClient, begin: Callable[..., Place]
-) -> None:
+def test_a_stream_has_five_minutes(workspace: WorkspaceThread, client: WebClient, begin: Callable[..., Place]) -> None:
     """Then it is as it is, and can only be deleted."""
     stream = begin(chunks=[said("a")])
 
