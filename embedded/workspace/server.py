@@ -30,9 +30,9 @@ from embedded.workspace.shapes import message_view
 
 VERBS = (
     "add_app", "add_channel", "add_group", "add_user", "archive", "break_sockets", "clear_faults", "clip", "command",
-    "connections", "deactivate", "delete", "disconnect", "edit", "envelopes", "ephemerals", "expire_streams", "fault", "forward",
-    "given_up", "hold_events", "join", "kick", "lose_events", "messages", "press", "quote", "react", "reactions",
-    "redeliver", "release_events", "replied", "replies", "say", "say_as_bot", "sent_events", "set_revoked",
+    "connections", "deactivate", "delete", "disconnect", "edit", "envelopes", "ephemerals", "expire_streams", "fault",
+    "forward", "given_up", "hold_events", "join", "kick", "lose_events", "messages", "press", "quote", "react",
+    "reactions", "redeliver", "release_events", "replied", "replies", "say", "say_as_bot", "sent_events", "set_revoked",
     "set_scopes", "set_socket_mode", "share", "sockets_opened", "unfurl", "unreact",
     "write_down",
 )  # fmt: skip
