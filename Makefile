@@ -14,12 +14,13 @@ PYTEST := $(COMPILED) -m pytest --dist worksteal
 # Nothing is exported or taken back here: what `run` starts gives its environment on.
 
 .DEFAULT_GOAL := help
-.PHONY: help run install setup setup-dev check test lint format types imports unit integration e2e \
-	test-long test-browser test-harness harness-matrix bench picture lock tmux clean
+.PHONY: help run install fleet setup setup-dev check test lint format types imports unit integration e2e \
+	test-long test-browser test-harness harness-matrix bench picture lock tmux postgresql clean
 
 help:
 	@echo 'make run           the whole product on this machine: a workspace page, a session in a real pane'
 	@echo 'make install       the-loop as a command: a link in ~/.local/bin'
+	@echo 'make fleet         what a host of a fleet needs besides: docs/fleet.md'
 	@echo 'make check         before a commit, within a minute: format, lint, types, import rules, quick unit tests'
 	@echo 'make test          lint, types, import rules, unit, integration and end-to-end tests'
 	@echo 'make test-long | test-browser | test-harness | bench   what takes longer or needs more'
@@ -32,6 +33,10 @@ run: setup tmux
 # The systemd units run ~/.local/bin/the-loop, and most shells look there.
 install: setup
 	@sh scripts/link.sh "$(CURDIR)/$(BIN)/the-loop" "$(HOME)/.local/bin"
+
+fleet: setup
+	@sh scripts/provide.sh libpq
+	$(PIP) --require-hashes -r requirements/fleet.txt
 
 # --- the environment --------------------------------------------------------------------------------------------
 
@@ -51,12 +56,17 @@ $(VENV)/.run: requirements/run.txt requirements/build.txt pyproject.toml | $(BIN
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.txt $(VENV)/.run
-	$(PIP) --require-hashes -r requirements/dev.txt
+$(VENV)/.dev: requirements/dev.txt requirements/fleet.txt $(VENV)/.run
+	$(PIP) --require-hashes -r requirements/dev.txt -r requirements/fleet.txt
 	@touch $@
 
 tmux:
 	@sh scripts/provide.sh tmux
+
+# The tests of a fleet make a server of their own. Where its programs are missing and may not be installed, these tests
+# say so and are skipped; with CI=true they fail.
+postgresql:
+	-@sh scripts/provide.sh postgresql
 
 # --- the checks -------------------------------------------------------------------------------------------------
 
@@ -97,13 +107,13 @@ unit: setup-dev tmux
 
 # A folder that holds no test file yet is named and passed over; one with test files that runs none fails (pytest's 5).
 suite = $(if $(shell find $(1) -name 'test_*.py' 2>/dev/null | head -n 1),$(PYTEST) -n $(WORKERS) $(1),@echo '$(1) holds no test yet')
-integration: setup-dev tmux
+integration: setup-dev tmux postgresql
 	$(call suite,tests/integration)
 
-e2e: setup-dev tmux
+e2e: setup-dev tmux postgresql
 	$(call suite,tests/e2e)
 
-test-long: setup-dev tmux
+test-long: setup-dev tmux postgresql
 	$(PYTEST) -n $(UNIT_WORKERS) -m long --timeout 1800 tests/unit tests/integration tests/e2e
 
 test-browser: setup-dev tmux
@@ -131,7 +141,7 @@ picture: setup-dev tmux
 	$(COMPILED) -m tests.browser.picture docs/thread.png
 	$(COMPILED) -m tests.browser.pagepicture docs/page.png
 
-bench: setup-dev tmux
+bench: setup-dev tmux postgresql
 	@sh scripts/provide.sh chromium
 	$(COMPILED) -m benchmarks
 
@@ -143,7 +153,7 @@ COMPILE := $(VENV)-lock/bin/pip-compile --quiet --allow-unsafe --generate-hashes
 lock:
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet pip-tools
-	for part in build run dev; do \
+	for part in build run fleet dev; do \
 	  $(COMPILE) --output-file requirements/$$part.txt requirements/$$part.in || exit 1; done
 	rm -rf $(VENV)-lock
 

@@ -26,7 +26,7 @@ def version() -> str:
     return str(_pyproject()["project"]["version"])
 
 
-@pytest.mark.parametrize("name", ["run", "build", "dev"])
+@pytest.mark.parametrize("name", ["run", "fleet", "build", "dev"])
 def test_every_requirement_is_pinned_with_hashes_and_names_no_index(name: str) -> None:
     """What is installed is the same everywhere; where it comes from is the operator's business."""
     text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
@@ -37,18 +37,28 @@ def test_every_requirement_is_pinned_with_hashes_and_names_no_index(name: str) -
     assert not re.search(r"https?:|file:/|--index|--find-links|--extra-index", text)
 
 
-def test_the_run_time_requirements_are_those_of_the_distribution() -> None:
+def _declared(part: str) -> list[str]:
+    """Return the requirements of the distribution, or of one of its extras."""
+    project = _pyproject()["project"]
+    found: list[str] = project["dependencies"] if part == "run" else project["optional-dependencies"][part]
+    return found
+
+
+@pytest.mark.parametrize("part", ["run", "fleet"])
+def test_the_run_time_requirements_are_those_of_the_distribution(part: str) -> None:
     """Whoever installs the distribution by other means needs what `make` installs."""
-    declared = {Requirement(line).name for line in _pyproject()["project"]["dependencies"]}
-    wanted = (ROOT / "requirements" / "run.in").read_text(encoding="utf-8").splitlines()
+    declared = {Requirement(line).name for line in _declared(part)}
+    wanted = (ROOT / "requirements" / f"{part}.in").read_text(encoding="utf-8").splitlines()
 
-    assert declared == {line for line in wanted if line and not line.startswith("#")}
+    assert declared == {line for line in wanted if line and not line.startswith(("#", "-c "))}
 
 
-def test_every_requirement_is_bounded_on_both_sides_and_allows_what_is_pinned() -> None:
+@pytest.mark.parametrize("part", ["run", "fleet"])
+def test_every_requirement_is_bounded_on_both_sides_and_allows_what_is_pinned(part: str) -> None:
     """Whoever installs the distribution without our pins gets no release that changed what we use."""
-    pins = dict(re.findall(r"^(\S+)==(\S+) ", (ROOT / "requirements" / "run.txt").read_text(), flags=re.MULTILINE))
-    requirements = [Requirement(line) for line in _pyproject()["project"]["dependencies"]]
+    text = (ROOT / "requirements" / f"{part}.txt").read_text(encoding="utf-8")
+    pins = dict(re.findall(r"^(\S+)==(\S+) ", text, flags=re.MULTILINE))
+    requirements = [Requirement(line) for line in _declared(part)]
 
     assert [str(one) for one in requirements if {clause.operator for clause in one.specifier} != {">=", "<"}] == []
     assert [str(one) for one in requirements if not one.specifier.contains(pins[one.name])] == []
@@ -59,15 +69,23 @@ def test_what_the_product_imports_it_requires() -> None:
 
     A package whose version another one pins exactly (pydantic its core, mcp its types) comes with that one.
     """
-    declared = {Requirement(line).name for line in _pyproject()["project"]["dependencies"]}
-    lines = [Requirement(line) for name in declared for line in metadata.requires(name) or []]
+    declared = {Requirement(line).name for line in [*_declared("run"), *_declared("fleet")]}
+    lines = [Requirement(line) for name in declared for line in _requires(name)]
     declared |= {one.name for one in lines if {clause.operator for clause in one.specifier} == {"=="}}
     files = [ROOT / "the_loop.py", *(path for name in OWN for path in (ROOT / name).rglob("*.py"))]
     imported = {name.split(".")[0] for path in files for name in _imports(path)}
     providers = metadata.packages_distributions()
 
     foreign = imported - set(sys.stdlib_module_names) - OWN
-    assert [name for name in sorted(foreign) if not {*map(_normal, providers[name])} & declared] == []
+    assert [name for name in sorted(foreign) if not {*map(_normal, providers.get(name, [name]))} & declared] == []
+
+
+def _requires(name: str) -> list[str]:
+    """Return what an installed package requires; what only an extra needs may not be installed."""
+    try:
+        return metadata.requires(name) or []
+    except metadata.PackageNotFoundError:
+        return []
 
 
 def test_every_file_of_the_packages_is_code_or_named_as_data() -> None:

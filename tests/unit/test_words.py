@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 MAY: dict[str, str] = {
     "bot.words._words": "Slack's words in the place of a table",
     "core.config.loading.demo_folder": "the first line of a file that we wrote, by which it is known as ours",
+    "core.fleet.postgres.refusal": "PostgreSQL's words, for which libpq gives no code before a login",
     "core.harness.claude.files": "Claude Code's words in its own records",
     "core.store.sqlerrors.broken": "SQLite's words",
     "core.store.migrations": "what earlier releases stored",
