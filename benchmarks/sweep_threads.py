@@ -30,6 +30,7 @@ from core.base.names import new_uid
 from core.chat.api import ChatApi
 from core.chat.backfill import CatchingUp
 from core.chat.commands import Orders
+from core.chat.creating import Creations
 from core.chat.inbound import Changes, Inbound, NullMirror
 from core.chat.presses import Presses
 from core.delivery.permission_requests import Requests
@@ -122,6 +123,7 @@ def _door(system: System) -> ChatApi:
         lambda: None,
         Presses(system, holds, Requests(system)),
         Orders(system, KIND, holds),
+        Creations(system, KIND, holds),
         CatchingUp(system.clock, system.bindings),
         lambda uids: None,
         lambda role: "",

@@ -23,6 +23,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot import payloads
 from bot.buttons import PREFIX
 from bot.clients import ASYNC_FAILURES, channel_error, quiet_logger, redact, response_client
+from bot.creating import CALLBACK, Creating, Form, form_of
 from bot.directory import Directory
 from bot.documents import Document
 from bot.intake import ASK_SECONDS, AsyncDoor, commit_before_ack
@@ -77,6 +78,7 @@ __all__ = ["AsyncApp", "send_async_response"]
 
 
 NOT_SAID = "Slack does not say at the moment who you are, so nothing was done."
+_OPERATORS_ONLY = "only the operators (channels.slack.operators) may use this command."
 
 
 Keep = Callable[[str, bytes], str]  #: uploads a file that is shared nowhere, and returns its id; raises ChannelError
@@ -181,6 +183,7 @@ def _known(press: IncomingPress, person: payloads.Person) -> IncomingPress:
 
 
 _HELP = "help"
+_CREATE = "create"
 _LISTS: Mapping[str, Callable[[tuple[Mapping[str, Any], ...]], Draft]] = {
     "status": status_view,
     "list": list_view,
@@ -189,7 +192,7 @@ _LISTS: Mapping[str, Callable[[tuple[Mapping[str, Any], ...]], Draft]] = {
     "stop": which_view("stop"),
 }
 _EVERY = "all"  #: asks, as no name does
-check_bound((verb for verb, command in in_chat(COMMANDS).items() if command.alone), (*_LISTS, _HELP))
+check_bound((verb for verb, command in in_chat(COMMANDS).items() if command.alone), (*_LISTS, _HELP, _CREATE))
 
 
 @dataclass(frozen=True)
@@ -203,6 +206,7 @@ class Sessions:
     settings: SlackSettings
     has_role: Callable[[str, Role], bool]
     team: Callable[[], str]
+    creating: Creating
     commands: Mapping[str, commandtable.Command] = field(default_factory=lambda: in_chat(COMMANDS))
 
     async def known(self, asked: Command) -> tuple[Command, bool]:
@@ -268,7 +272,9 @@ async def _obeyed(asked: Command, sessions: Sessions) -> Told:
         return Told(help_view("" if command else verb, usable))
     if not sessions.has_role(asked.user, command.role):
         await sessions.refuse(asked)
-        return Told(plain_view(f"{verb}: only the operators (channels.slack.operators) may use this command."))
+        return Told(plain_view(f"{verb}: {_OPERATORS_ONLY}"))
+    if verb == _CREATE:
+        return Told(await sessions.creating.open(asked))
     asks = command.several is not None and asked.words[1:] == (_EVERY,)
     lists = command.alone and not asked.every and (asks or not (command.names and len(asked.words) > 1))
     try:
@@ -294,6 +300,45 @@ async def _ordered(asked: Command, command: commandtable.Command, sessions: Sess
         return Told(plain_view(f"Usage: {COMMAND} {command.chat}"))
     order = IncomingOrder(KIND, asked.user, asked.user_name, asked.verb, asked.words[1], text)
     return _told(await sessions.door.order(order), asked.user)
+
+
+def register_form(app: AsyncApp, sessions: Sessions) -> None:
+    """Register for the form by which a session is created."""
+
+    async def run(ack: AsyncAck, body: dict[str, Any]) -> None:
+        form = form_of(body)
+        try:
+            asked, refused = await _may_create(form, sessions)
+            if refused:
+                await ack(response_action="errors", errors={"name": refused})
+                return
+            creation, faults = await sessions.creating.check(form, asked.user, asked.user_name)
+        except TimeoutError:
+            await ack(response_action="errors", errors={"name": "This could not be checked in time. Press it again."})
+            return
+        if faults:
+            await ack(response_action="errors", errors=dict(faults))
+            return
+        await ack()
+        draft = await sessions.creating.create(creation)
+        if not await respond(sessions.door, form.response_url, draft):
+            await sessions.creating.tell(form.user, await sessions.door.shown(draft))
+
+    app.view(CALLBACK)(run)
+
+
+async def _may_create(form: Form, sessions: Sessions) -> tuple[Command, str]:
+    """Return the form's author as the allow-list names them, and why they may not create anything; "" if they may."""
+    asked = Command(form.user, form.team, (_CREATE,), form.response_url)
+    try:
+        asked, permitted = await sessions.known(asked)
+    except ChannelError as error:
+        log.warning("a form was not taken", extra={"author": asked.user, "reason": str(error)})
+        return asked, f"{NOT_SAID} Press it again."
+    if permitted and sessions.has_role(asked.user, Role.OPERATOR):
+        return asked, ""
+    await sessions.refuse(asked)
+    return asked, f"You may not create sessions: {_OPERATORS_ONLY}"
 
 
 def register_others(app: AsyncApp) -> None:
@@ -322,6 +367,7 @@ def register_listeners(app: AsyncApp, sessions: Sessions, buttons: Buttons) -> N
     register_replies(app)
     register_command(app, sessions)
     register_buttons(app, buttons)
+    register_form(app, sessions)
     register_others(app)
 
 

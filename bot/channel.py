@@ -14,6 +14,7 @@ from bot.backfill import Sweeper, SweepPace
 from bot.checks import Check
 from bot.clients import Tokens, async_web_client
 from bot.connection import Connection, Pace, Poller, Reader, Reading, Standing
+from bot.creating import Creating
 from bot.directory import Directory, Naming
 from bot.files import FilePace, Files
 from bot.http import HttpReader, Patience, signed
@@ -100,7 +101,8 @@ class SlackChannel:
         files = Files(self._settings, self._tokens, client, own, door, self._file_pace)
         intake.committed, intake.missed, intake.unordered = files.ask, sweeper.missed, sweeper.read_soon
         buttons = Buttons(door, self._messenger.keep, directory, self._settings, lambda: own.identity)
-        sessions = Sessions(door, self._messenger.keep, directory, self._settings, self.has_role, own.team)
+        creating = Creating(client, self._tokens, door, directory, self._settings)
+        sessions = Sessions(door, self._messenger.keep, directory, self._settings, self.has_role, own.team, creating)
         app = build_app(client, own, sessions, buttons)
         reading = Reading(app, client, self._tokens, own, intake, sweeper, Standing(door))
         reader: Reader | None = None

@@ -19,7 +19,7 @@ from slack_sdk.web.slack_response import SlackResponse
 from bot import payloads
 from bot.clients import ASYNC_FAILURES, SYNC_FAILURES, Tokens, channel_error, web_client
 from bot.documents import TIME_STAMP, Document
-from bot.payloads import KIND, Person
+from bot.payloads import KIND, Conversation, Person
 from bot.settings import SlackSettings
 from core.base.clock import Clock
 from core.base.errors import ChannelError
@@ -90,6 +90,11 @@ class Directory:
         """Return the member. Raises ChannelError where Slack does not say within `seconds`."""
         return await self._persons.get(member, lambda: self._ask_person(member, seconds))
 
+    async def conversation(self, channel: str, seconds: float) -> Conversation:
+        """Return the channel as it is now. Raises ChannelError where Slack does not say within `seconds`."""
+        call = self._client.conversations_info(channel=channel, token=self._token())
+        return payloads.conversation(await _answered("conversations.info", channel, seconds, call))
+
     async def names(self, ids: Collection[str], seconds: float) -> Mapping[str, str]:
         """Return the names of those members, channels and groups that are found within the time; the others stay ids.
 
@@ -120,8 +125,7 @@ class Directory:
         return person
 
     async def _ask_channel(self, channel: str, seconds: float) -> str:
-        call = self._client.conversations_info(channel=channel, token=self._token())
-        return payloads.conversation(await _answered("conversations.info", channel, seconds, call)).name
+        return (await self.conversation(channel, seconds)).name
 
     async def _ask_groups(self, seconds: float) -> Mapping[str, str]:
         call = self._client.usergroups_list(include_disabled=True, token=self._token())

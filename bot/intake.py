@@ -33,6 +33,7 @@ from core.model.channel import (
     BoundThread,
     CoreApi,
     IncomingChange,
+    IncomingCreation,
     IncomingOrder,
     IncomingPress,
     IncomingReply,
@@ -140,6 +141,18 @@ class AsyncDoor:
         """Do what a command says. Raises CoreError."""
         return await asyncio.get_running_loop().run_in_executor(self._ordering, self._door.order, order)
 
+    async def harnesses(self) -> tuple[str, ...]:
+        """Return the names of the harnesses, the default one first."""
+        return await asyncio.to_thread(self._door.harnesses)
+
+    async def faults(self, creation: IncomingCreation) -> Mapping[str, str]:
+        """Return what is wrong with a creation, by field of it."""
+        return await asyncio.to_thread(self._door.faults, creation)
+
+    async def create(self, creation: IncomingCreation) -> PrivateAnswer:
+        """Create and start a session. Raises CoreError."""
+        return await asyncio.get_running_loop().run_in_executor(self._ordering, self._door.create, creation)
+
     async def refuse(self, author: str, what: str, *, name: str = "", press: IncomingPress | None = None) -> None:
         """Report a person without the right, with the verb or the button's action."""
         await asyncio.to_thread(self._door.refuse, KIND, author, what, name=name, press=press)
@@ -231,7 +244,7 @@ class Intake:
 
     async def warm(self) -> None:
         """Learn who the listed people are, so that a moment in which Slack does not say costs nobody a reply."""
-        listed = [entry.rpartition(":")[2] for entry in self._settings.authorized_users]
+        listed = [entry.rpartition(":")[2] for entry in self._settings.everybody()]
         await self._directory.names(listed, ASK_SECONDS)
 
     async def _batch(self) -> list[Ticket]:

@@ -47,6 +47,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "reactions.remove": ("reactions:write",),
     "usergroups.list": ("usergroups:read",),
     "users.info": ("users:read",),
+    "views.open": (),
 }
 EVENTS: Mapping[str, tuple[str, ...]] = {
     "message.channels": ("channels:history",),

@@ -335,6 +335,7 @@ class Command:
     user_name: str = ""  #: known once users.info was asked
     rest: str = ""  #: what follows the first two words, as it was written
     every: bool = False  #: to every session: its caller was asked
+    trigger_id: str = ""  #: by which a form can be opened within three seconds
 
     @property
     def verb(self) -> str:
@@ -497,6 +498,7 @@ def command(body: Document) -> Command:
         words=tuple(text_of(body, "text").split()),
         response_url=text_of(body, "response_url"),
         rest="".join(text_of(body, "text").split(maxsplit=2)[2:]),
+        trigger_id=text_of(body, "trigger_id"),
     )
 
 

@@ -47,6 +47,12 @@ def _api_url(text: str) -> str:
     return text if text.endswith("/") else f"{text}/"
 
 
+def _root(text: str) -> str:
+    if not text.startswith(("/", "~/")) or ".." in text.split("/") or not text.isprintable():
+        raise ValueError("an absolute path, or one that begins with ~/, without `..`")
+    return text
+
+
 ChannelId = Annotated[
     str, *matching("(?:[CG][A-Z0-9]{2,})?", "a channel's id such as C0123456789 (not its #name), or empty")
 ]
@@ -61,6 +67,7 @@ MemberId = Annotated[
 ]
 Variable = Annotated[str, AfterValidator(_variable)]
 Aside = Annotated[str, *matching("[^\\s`]{0,20}", "up to 20 characters without blanks and backticks, or empty")]
+Root = Annotated[str, AfterValidator(_root)]
 ApiUrl = Annotated[str, AfterValidator(_api_url)]
 
 
@@ -113,6 +120,11 @@ class SlackSettings(Block):
     operators: list[MemberId] = Field(
         default_factory=list,
         description="Member ids of those who may also start, stop and restart sessions from Slack; also members",
+    )
+    roots: list[Root] = Field(
+        default_factory=list,
+        description="Folders in which, and below which, operators may create sessions by `/the-loop create`; each is "
+        "absolute or begins with ~/; empty: nobody creates any from Slack",
     )
     read: ReadBlock = Field(default_factory=ReadBlock)
     confirm_older_than_minutes: float = Field(

@@ -441,6 +441,8 @@ COMMANDS: tuple[Command, ...] = (
             ),
             Argument("--no-start", "Only record the session; do not start it.", Kind.FLAG),
         ),
+        chat="create",
+        role=Role.OPERATOR,
         slow="making and starting the session",
     ),
     Command(

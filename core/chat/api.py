@@ -10,6 +10,7 @@ from core.base.redaction import redactor_of
 from core.chat.backfill import CatchingUp, threads
 from core.chat.backfill import swept as note_swept
 from core.chat.commands import Orders
+from core.chat.creating import Creations
 from core.chat.inbound import Changes, Inbound, tell_refused
 from core.chat.presses import Presses
 from core.chat.remedies import Typed, as_done_there
@@ -19,6 +20,7 @@ from core.lifecycle.look import list_standing
 from core.model.channel import (
     BoundThread,
     IncomingChange,
+    IncomingCreation,
     IncomingOrder,
     IncomingPress,
     IncomingReply,
@@ -48,6 +50,7 @@ class ChatApi:
         committed: Callable[[], None],
         presses: Presses,
         orders: Orders,
+        creations: Creations,
         catching_up: CatchingUp,
         at_once: Callable[[Collection[str]], None],
         typed: Typed,
@@ -62,6 +65,7 @@ class ChatApi:
         self._changes = changes
         self._presses = presses
         self._orders = orders
+        self._creations = creations
         self._catching_up = catching_up
         self._connections = connections
         self._inbound = inbound
@@ -181,6 +185,18 @@ class ChatApi:
         if record is None or record.instance_id is None:
             raise NotRunning(f"{name} has no terminal", f"start it: `the-loop standing start {name}`")
         return f"{name}-{self._system.clock.now():%Y-%m-%d-%H%M%S}.png", picture(self._system, record.instance_id)
+
+    def harnesses(self) -> tuple[str, ...]:
+        """Return the names of the harnesses that there are, the default one first."""
+        return self._creations.harnesses()
+
+    def faults(self, creation: IncomingCreation) -> Mapping[str, str]:
+        """Return what is wrong with a creation, by field of it."""
+        return self._creations.faults(creation)
+
+    def create(self, creation: IncomingCreation) -> PrivateAnswer:
+        """Create and start the session. Raises CoreError."""
+        return self._creations.create(creation)
 
     def refuse(
         self, channel_kind: str, author: str, what: str, *, name: str = "", press: IncomingPress | None = None

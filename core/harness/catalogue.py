@@ -56,6 +56,10 @@ class Harnesses:
         self._environ = environ
         self._made: dict[str, Harness] = {}
 
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all there are, sorted."""
+        return tuple(sorted({*self._makers, *entry_points(GROUP)}))
+
     def get(self, name: str) -> Harness:
         """Return the adapter. Raises UnsupportedHarness, which names the ones there are, or why it cannot be loaded."""
         made = self._made.get(name)

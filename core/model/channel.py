@@ -90,6 +90,25 @@ class IncomingOrder:
 
 
 @dataclass(frozen=True)
+class IncomingCreation:
+    """What a channel hands to core of a form that describes a new session.
+
+    `root` is one of the folders that the operator's file names; all else is what somebody typed or chose.
+    """
+
+    channel_kind: str
+    author: str  #: as the allow-list names people
+    author_name: str
+    name: str
+    harness: str  #: "": the default one
+    root: str
+    folder: str  #: below the root; "": the root itself
+    prompt: str
+    channel: str  #: where its thread is to be; "": the configured channel
+    authorized_users: tuple[str, ...] | None  #: who of the channel's list may steer it; None: all of them
+
+
+@dataclass(frozen=True)
 class PrivateAnswer:
     """What somebody gets to see alone. `code` is shown as it is, in a fixed-width font."""
 
@@ -207,6 +226,18 @@ class CoreApi(Protocol):
 
         Raises UnknownSession for somebody who may not see it, and CoreError where there is none.
         """
+        ...
+
+    def harnesses(self) -> tuple[str, ...]:
+        """Return the names of the harnesses that there are, the default one first."""
+        ...
+
+    def faults(self, creation: IncomingCreation) -> Mapping[str, str]:
+        """Return what is wrong with a creation, by field of it; nothing is asked of tmux or a network."""
+        ...
+
+    def create(self, creation: IncomingCreation) -> PrivateAnswer:
+        """Create and start the session, if its author may, and return what to tell them. Raises CoreError."""
         ...
 
     def refuse(

@@ -14,6 +14,7 @@ from core.base.redaction import redactor_of
 from core.chat.api import ChatApi
 from core.chat.backfill import CatchingUp
 from core.chat.commands import Orders
+from core.chat.creating import Creations
 from core.chat.inbound import Changes, Inbound, NullMirror, TypedAnswers
 from core.chat.outbound import OutboundWorker
 from core.chat.presses import Presses
@@ -110,7 +111,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     for channel in channels:
         changes = Changes(system, channel.authorized)
         presses, orders = Presses(system, channel.has_role, requests), Orders(system, channel.kind, channel.has_role)
-        inbound = inbounds[channel.kind]
+        inbound, creations = inbounds[channel.kind], Creations(system, channel.kind, channel.has_role)
         door = ChatApi(
             system,
             connections,
@@ -119,6 +120,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
             delivery.wake,
             presses,
             orders,
+            creations,
             catching_up,
             delivery.at_once,
             channel.typed,

@@ -15,6 +15,7 @@ from embedded.workspace import model
 from embedded.workspace.model import ApiError, App, Channel, ControlError, Json, User, new_id, read_manifest
 from embedded.workspace.room import Fault, Outcome, Room, install
 from embedded.workspace.shapes import bot_fields, message_view, rich_text, sent_to_wire, typed_to_wire
+from embedded.workspace.views import Submitted
 
 BOT_STYLES = ("modern", "classic", "user_token")
 
@@ -43,6 +44,10 @@ class Controls:
         `broadcast` also sends a reply to the channel, `me` makes it a /me message, `files` maps names to contents.
         """
         person, place = self.user(user), self._joined(channel, user)
+        if place.im and not any(
+            app.messages_tab for app in self._room.store.apps() if app.bot_user in self._room.store.members(place.id)
+        ):
+            raise ControlError("sending messages to this app has been turned off")
         wire = self._wire(text)
         fields: Json = {"user": person.id, "text": wire, "team": person.team_id}
         if text:
@@ -172,6 +177,52 @@ class Controls:
         return await self._room.interactions.command(
             self.user(user), self._joined(channel, user), command, text.strip()
         )
+
+    # --- an app's own pages: its modals, its Home tab, direct messages
+
+    def direct(self, user: str, app: str | None = None) -> str:
+        """Return the id of the channel in which a person and a bot write to each other."""
+        return self._room.store.direct(self.user(user).id, self.app(app)).id
+
+    def trigger(self, user: str, app: str | None = None) -> str:
+        """Return a trigger as an action of this person would bring it; it lives three seconds."""
+        return self._room.views.trigger(self.app(app), self.user(user))
+
+    def modal(self, user: str) -> Json | None:
+        """Return the modal that a person has open."""
+        return self._room.views.modal(self.user(user))
+
+    def close_modal(self, user: str, view_id: str) -> None:
+        """Close a modal without sending it."""
+        self._room.views.close(self.user(user), view_id)
+
+    async def submit(self, user: str, view_id: str, values: Mapping[str, Any]) -> Submitted:
+        """Send a modal; `values` by block: a text, an option's value, a channel's id, a list of people's ids."""
+        return await self._room.views.submit(self.user(user), view_id, values)
+
+    def submission(self, user: str, view_id: str, values: Mapping[str, Any]) -> Json:
+        """Return the payload that sending a modal brings, for who sends it by another way."""
+        return self._room.views.submission(self.user(user), view_id, values)
+
+    async def envelope(self, kind: str, payload: Json) -> Json:
+        """Send the main app a payload as it is, and return what it acknowledges it with."""
+        return await self._room.sockets.request(self._room.main_app.id, kind, payload)
+
+    def expire_responses(self) -> None:
+        """Let no response URL count any more."""
+        self._room.store.forget_responses()
+
+    def home(self, user: str, app: str | None = None) -> Json | None:
+        """Return a person's Home tab of an app, None before one was published."""
+        return self._room.views.home(self.app(app), self.user(user))
+
+    def open_home(self, user: str, app: str | None = None, tab: str = "home") -> None:
+        """Let a person look at an app's Home or Messages tab."""
+        self._room.views.open_home(self.app(app), self.user(user), tab)
+
+    async def press_view(self, user: str, view_id: str, action_id: str, value: str | None = None) -> str | None:
+        """Press a button of a modal or a Home tab; return the error that the person sees, None without one."""
+        return await self._room.views.press(self.user(user), view_id, action_id, value)
 
     # --- other bots
 

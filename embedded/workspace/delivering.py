@@ -227,6 +227,7 @@ RETRY_DELAYS = (0.0, 0.0, 60.0, 300.0)
 EVENT_SCOPES = {
     "message.channels": "channels:history",
     "message.groups": "groups:history",
+    "message.im": "im:history",
     "app_mention": "app_mentions:read",
     "reaction_added": "reactions:read",
     "reaction_removed": "reactions:read",
@@ -272,6 +273,9 @@ class Events:
 
     def message(self, channel: Channel, event: Json) -> None:
         """Tell the channel's apps of a message, an edit or a deletion, and those mentioned that they are."""
+        if channel.im:
+            self.publish("message.im", channel, event)
+            return
         self.publish(f"message.{channel.kind}s", channel, event)
         text = event.get("text", "")
         if event.get("subtype") in (None, "file_share", "thread_broadcast"):
@@ -289,6 +293,11 @@ class Events:
         """Tell one app of something that happens to itself, whether or not it is still a member."""
         if _hears(app, subscription):
             self._deliver(app, channel, event)
+
+    def tell_of(self, app: App, subscription: str, event: Json) -> None:
+        """Tell one app of something that happens in no channel."""
+        if _hears(app, subscription):
+            self._deliver(app, None, event)
 
     def redeliver(self, payload: Json, app: str, attempt: int, reason: str) -> None:
         """Deliver a payload that was sent before once more, under the same event_id."""
@@ -309,7 +318,7 @@ class Events:
         members = self._store.members(channel.id)
         return [app for app in self._store.apps() if app.bot_user in members and _hears(app, subscription)]
 
-    def _deliver(self, app: App, channel: Channel, event: Json) -> None:
+    def _deliver(self, app: App, channel: Channel | None, event: Json) -> None:
         payload = event_wrapper(app, self._team, event, channel, model.now())
         self.sent.append((app.id, payload))
         self._start(payload["event_id"], app.id, payload, 0, "")

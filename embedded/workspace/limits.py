@@ -35,6 +35,16 @@ PLACEHOLDER_MAX = 150
 ID_MAX = 255
 ATTACHMENTS_MAX = 100
 METADATA_MAX = 8_192  # unpublished
+VIEW_BLOCKS_MAX = 100
+VIEW_MAX = 250_000  # bytes; above it views.open answers view_too_large
+TITLE_MAX = 24
+PRIVATE_MAX = 3_000
+LABEL_MAX = 2_000
+PLACEHOLDER_MAX = 150
+INPUT_MAX = 3_000
+OPTIONS_MAX = 100
+OPTION_TEXT_MAX = 75
+OPTION_VALUE_MAX = 150
 
 _EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:-]{1,255}")
 _OTHER_BLOCKS = {"rich_text", "video", "file", "input", "table", "context_actions", "plan", "task_card"}
@@ -99,6 +109,49 @@ def check_blocks(blocks: Any) -> list[Json]:
     return [_with_ids(block) for block in blocks]
 
 
+def check_view(view: Any, kind: str) -> Json:
+    """Return a view as Slack stores it; refuse what /reference/views does not allow."""
+    found: Any = view
+    if isinstance(view, str):
+        try:
+            found = json.loads(view)
+        except (ValueError, RecursionError) as error:
+            raise ApiError("invalid_arguments") from error
+    problems = _Problems()
+    if not isinstance(found, dict) or found.get("type") != kind:
+        problems.note("/view/type", f"must be {kind}")
+        problems.refuse()
+    if len(json.dumps(found, ensure_ascii=False).encode()) > VIEW_MAX:
+        raise ApiError("view_too_large")
+    allowed = {"type", "blocks", "private_metadata", "callback_id", "external_id"}
+    allowed |= (
+        {"title", "close", "submit", "clear_on_close", "notify_on_close", "submit_disabled"}
+        if kind == "modal"
+        else set()
+    )
+    for key in sorted(set(found) - allowed):
+        problems.note(f"/view/{key}", "additional properties are not allowed")
+    blocks = found.get("blocks")
+    if not isinstance(blocks, list) or not 1 <= len(blocks) <= VIEW_BLOCKS_MAX:
+        problems.note("/view/blocks", f"must hold 1 to {VIEW_BLOCKS_MAX} items")
+        blocks = []
+    for position, block in enumerate(blocks):
+        _check_block(block, f"/view/blocks/{position}", problems, in_view=True)
+    _check_unique(blocks, problems)
+    for key, most in (("private_metadata", PRIVATE_MAX), ("callback_id", ID_MAX), ("external_id", ID_MAX)):
+        if not isinstance(found.get(key, ""), str) or len(found.get(key, "")) > most:
+            problems.note(f"/view/{key}", f"must be a string of less than {most + 1} characters")
+    if kind == "modal":
+        _check_text_object(found.get("title"), "/view/title", problems, TITLE_MAX, plain=True)
+        for key in ("close", "submit"):
+            if found.get(key) is not None:
+                _check_text_object(found[key], f"/view/{key}", problems, TITLE_MAX, plain=True)
+        if found.get("submit") is None and any(isinstance(one, dict) and one.get("type") == "input" for one in blocks):
+            problems.note("/view/submit", "is needed where there are input blocks")
+    problems.refuse()
+    return {**found, "blocks": [_with_ids(block) for block in blocks]}
+
+
 class _Problems(list[str]):
     """What is wrong with a list of blocks, each with its place."""
 
@@ -109,17 +162,73 @@ class _Problems(list[str]):
         if self:
             raise invalid_blocks(*self)
 
+    def refuse(self) -> None:
+        """Refuse a view that has any."""
+        if self:
+            raise ApiError("invalid_arguments", response_metadata={"messages": [f"[ERROR] {one}" for one in self]})
 
-def _check_block(block: Any, where: str, problems: _Problems) -> None:
+
+def _check_block(block: Any, where: str, problems: _Problems, in_view: bool = False) -> None:
     if not isinstance(block, dict):
         problems.note(where, "must be an object")
         return
     kind = block.get("type")
-    if isinstance(kind, str) and kind in _BLOCK_CHECKS:
+    if in_view and kind == "input":
+        _check_input(block, where, problems)
+    elif in_view and kind in ("markdown", "file", "table"):
+        problems.note(f"{where}/type", f"unsupported type: {kind}")
+    elif isinstance(kind, str) and kind in _BLOCK_CHECKS:
         _BLOCK_CHECKS[kind](block, where, problems)
     elif kind not in _OTHER_BLOCKS:
         problems.note(f"{where}/type", f"unsupported type: {kind}")
     _check_id(block, "block_id", where, problems)
+
+
+def _check_input(block: Json, where: str, problems: _Problems) -> None:
+    _check_text_object(block.get("label"), f"{where}/label", problems, LABEL_MAX, plain=True)
+    if "hint" in block:
+        _check_text_object(block["hint"], f"{where}/hint", problems, LABEL_MAX, plain=True)
+    element = block.get("element")
+    if not isinstance(element, dict) or element.get("type") not in _INPUTS:
+        problems.note(f"{where}/element", f"must be one of {', '.join(sorted(_INPUTS))}")
+        block["element"] = {}
+        return
+    _check_id(element, "action_id", f"{where}/element", problems)
+    for key in sorted(set(element) - _INPUTS[element["type"]] - {"type", "action_id", "placeholder"}):
+        problems.note(f"{where}/element/{key}", "additional properties are not allowed")
+    if "placeholder" in element:
+        _check_text_object(
+            element["placeholder"], f"{where}/element/placeholder", problems, PLACEHOLDER_MAX, plain=True
+        )
+    longest = element.get("max_length", 1)
+    if not isinstance(longest, int) or not 1 <= longest <= INPUT_MAX:
+        problems.note(f"{where}/element/max_length", f"must be 1 to {INPUT_MAX}")
+    if element["type"] == "static_select":
+        _check_options(element, f"{where}/element", problems)
+
+
+#: The elements of an input block that are known here, and what each may have.
+_INPUTS = {
+    "plain_text_input": {"initial_value", "multiline", "min_length", "max_length", "focus_on_load"},
+    "static_select": {"options", "initial_option", "focus_on_load"},
+    "conversations_select": {"initial_conversation", "default_to_current_conversation", "filter", "focus_on_load"},
+    "multi_users_select": {"initial_users", "max_selected_items", "focus_on_load"},
+}
+
+
+def _check_options(element: Json, where: str, problems: _Problems) -> None:
+    options = element.get("options")
+    if not isinstance(options, list) or not 1 <= len(options) <= OPTIONS_MAX:
+        problems.note(f"{where}/options", f"must hold 1 to {OPTIONS_MAX} items")
+        return
+    for position, option in enumerate(options):
+        place = f"{where}/options/{position}"
+        _check_text_object(option.get("text"), f"{place}/text", problems, OPTION_TEXT_MAX, plain=True)
+        value = option.get("value")
+        if not isinstance(value, str) or not 1 <= len(value) <= OPTION_VALUE_MAX:
+            problems.note(f"{place}/value", f"must be a string of less than {OPTION_VALUE_MAX + 1} characters")
+    if "initial_option" in element and element["initial_option"] not in options:
+        problems.note(f"{where}/initial_option", "must be one of the options")
 
 
 def _check_section(block: Json, where: str, problems: _Problems) -> None:
@@ -292,8 +401,9 @@ def _with_ids(block: Json) -> Json:
     filled = {**block, "block_id": block.get("block_id") or new_block_id()}
     if block["type"] == "actions":
         filled["elements"] = [_with_action_id(element) for element in block["elements"]]
-    if "accessory" in block:
-        filled["accessory"] = _with_action_id(block["accessory"])
+    for key in ("accessory", "element"):
+        if key in block:
+            filled[key] = _with_action_id(block[key])
     return filled
 
 

@@ -87,7 +87,7 @@ class Call:
     def channel(self, writable: bool = False) -> Channel:
         """Return the channel asked for; a private one the bot is not in does not exist for it."""
         channel = self.room.store.channel(self.needed("channel"))
-        if channel is None or (channel.is_private and not self.is_member(channel)):
+        if channel is None or ((channel.is_private or channel.im) and not self.is_member(channel)):
             raise ApiError("channel_not_found")
         if writable and channel.is_archived:
             raise ApiError("is_archived")
@@ -183,7 +183,8 @@ BOTS = {"bots.info": Method(_bots_info, "users:read")}
 
 
 def _post_message(call: Call) -> Json:
-    channel = call.channel(writable=True)
+    person = next((user for user in call.room.store.users() if user.id == call.args.get("channel")), None)
+    channel = call.room.store.direct(person.id, call.app) if person else call.channel(writable=True)
     if not call.is_member(channel) and "chat:write.public" not in call.app.scopes:
         raise ApiError("not_in_channel")
     fields: Json = {**_author(call), **_content(call)}
@@ -440,7 +441,7 @@ def _is_listed(call: Call, channel: Channel, types: list[str]) -> bool:
 
 
 def _scope(channel: Channel, action: str) -> str:
-    return f"{'groups' if channel.is_private else 'channels'}:{action}"
+    return f"{'im' if channel.im else 'groups' if channel.is_private else 'channels'}:{action}"
 
 
 def _view(call: Call, channel: Channel) -> Json:
@@ -587,6 +588,34 @@ def _users_info(call: Call) -> Json:
 USERS = {"users.info": Method(_users_info, "users:read")}
 
 
+def _views_open(call: Call) -> Json:
+    return {"view": call.room.views.open(call.app, call.needed("trigger_id"), _view_of(call))}
+
+
+def _views_update(call: Call) -> Json:
+    view_id = call.needed("view_id")
+    return {"view": call.room.views.update(call.app, view_id, _view_of(call), call.text("hash"))}
+
+
+def _views_publish(call: Call) -> Json:
+    user = call.needed("user_id")
+    return {"view": call.room.views.publish(call.app, user, _view_of(call), call.text("hash"))}
+
+
+def _view_of(call: Call) -> Any:
+    view = call.structure("view", "invalid_arguments")
+    if view is None:
+        raise ApiError("invalid_arguments", response_metadata={"messages": ["[ERROR] missing required field: view"]})
+    return view
+
+
+VIEWS = {
+    "views.open": Method(_views_open),
+    "views.update": Method(_views_update),
+    "views.publish": Method(_views_publish),
+}
+
+
 METHODS: dict[str, Method] = {
     **APPS,
     **ASSISTANT,
@@ -598,4 +627,5 @@ METHODS: dict[str, Method] = {
     **REACTIONS,
     **USERGROUPS,
     **USERS,
+    **VIEWS,
 }

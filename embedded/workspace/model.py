@@ -146,12 +146,14 @@ class App:
     commands: tuple[str, ...] = ()
     interactivity: bool = True
     socket_mode: bool = True
+    home_tab: bool = False
+    messages_tab: bool = False  #: people may write to the bot directly
     revoked: bool = False
 
 
 @dataclass(frozen=True)
 class Channel:
-    """A conversation. Direct messages are not modelled."""
+    """A conversation: a channel, or the direct messages between a person and a bot."""
 
     id: str
     name: str
@@ -161,11 +163,12 @@ class Channel:
     is_private: bool = False
     is_archived: bool = False
     is_ext_shared: bool = False
+    im: str = ""  #: the person, where it holds direct messages
 
     @property
     def kind(self) -> str:
         """Return what an event's channel_type says."""
-        return "group" if self.is_private else "channel"
+        return "im" if self.im else "group" if self.is_private else "channel"
 
 
 class Store:
@@ -237,13 +240,28 @@ class Store:
         )
 
     def channels(self) -> list[Channel]:
-        """Return all channels in the order they were made."""
-        return [Channel(**json.loads(doc)) for (doc,) in self._db.execute("SELECT doc FROM channels ORDER BY rowid")]
+        """Return all channels in the order they were made, direct messages aside."""
+        return [channel for channel in self._conversations() if not channel.im]
 
     def channel(self, ref: str) -> Channel | None:
-        """Return the channel with this id or name (with or without #)."""
+        """Return the channel with this id or name (with or without #); direct messages have an id alone."""
         wanted = ref.removeprefix("#")
-        return next((channel for channel in self.channels() if wanted in (channel.id, channel.name)), None)
+        named = (one for one in self._conversations() if wanted == one.id or (wanted == one.name and not one.im))
+        return next(named, None)
+
+    def direct(self, person: str, app: App) -> Channel:
+        """Return the direct messages between a person and an app's bot, begun if there were none."""
+        kept = (one for one in self._conversations() if one.im == person and app.bot_user in self.members(one.id))
+        found = next(kept, None)
+        if found is None:
+            found = Channel(new_id("D"), app.name, int(now()), person, im=person)
+            self.put_channel(found)
+            self.join(found.id, person)
+            self.join(found.id, app.bot_user)
+        return found
+
+    def _conversations(self) -> list[Channel]:
+        return [Channel(**json.loads(doc)) for (doc,) in self._db.execute("SELECT doc FROM channels ORDER BY rowid")]
 
     def join(self, channel: str, user: str) -> bool:
         """Make the user a member; False when they already were."""
@@ -363,6 +381,10 @@ class Store:
         row = self._db.execute("SELECT doc FROM responses WHERE id = ?", (key,)).fetchone()
         return None if row is None else dict(json.loads(row[0]))
 
+    def forget_responses(self) -> None:
+        """Forget all response URLs."""
+        self._db.execute("DELETE FROM responses")
+
     def put_delivery(self, key: str, doc: Json) -> None:
         """Remember an event that no app has acknowledged yet."""
         self._db.execute("INSERT OR REPLACE INTO deliveries VALUES (?, ?)", (key, json.dumps(doc)))
@@ -452,18 +474,21 @@ DEFAULT: dict[str, Any] = {
                 " | queue NAME | loops [NAME] | help",
             }
         ],
+        "app_home": {"home_tab_enabled": True, "messages_tab_enabled": True, "messages_tab_read_only_enabled": False},
     },
     "oauth_config": {
         "scopes": {
             "bot": [
-                "channels:history", "channels:join", "channels:read", "chat:write", "commands", "files:read",
-                "files:write", "groups:history", "groups:read", "reactions:read", "reactions:write", "usergroups:read",
-                "users:read",
+                "app_mentions:read", "channels:history", "channels:join", "channels:read", "chat:write", "commands",
+                "files:read", "files:write", "groups:history", "groups:read", "im:history", "reactions:read",
+                "reactions:write", "usergroups:read", "users:read",
             ]
         }
     },
     "settings": {
-        "event_subscriptions": {"bot_events": ["message.channels", "message.groups"]},
+        "event_subscriptions": {
+            "bot_events": ["app_home_opened", "app_mention", "message.channels", "message.groups", "message.im"]
+        },
         "interactivity": {"is_enabled": True},
         "socket_mode_enabled": True,
     },
@@ -480,6 +505,8 @@ class Manifest:
     commands: tuple[str, ...]
     interactivity: bool
     socket_mode: bool
+    home_tab: bool = False
+    messages_tab: bool = False
 
 
 def read_manifest(document: Mapping[str, Any]) -> Manifest:
@@ -487,6 +514,7 @@ def read_manifest(document: Mapping[str, Any]) -> Manifest:
     features, settings = document.get("features", {}), document.get("settings", {})
     scopes = document.get("oauth_config", {}).get("scopes", {}).get("bot", [])
     bot_name = features.get("bot_user", {}).get("display_name")
+    home = features.get("app_home", {})
     return Manifest(
         name=str(bot_name or document.get("display_information", {}).get("name", "app")),
         scopes=tuple(scopes),
@@ -494,4 +522,6 @@ def read_manifest(document: Mapping[str, Any]) -> Manifest:
         commands=tuple(entry["command"] for entry in features.get("slash_commands", [])),
         interactivity=bool(settings.get("interactivity", {}).get("is_enabled")),
         socket_mode=bool(settings.get("socket_mode_enabled")),
+        home_tab=bool(home.get("home_tab_enabled")),
+        messages_tab=bool(home.get("messages_tab_enabled")) and not home.get("messages_tab_read_only_enabled"),
     )

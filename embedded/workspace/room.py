@@ -35,6 +35,7 @@ from embedded.workspace.model import (
 )
 from embedded.workspace.shapes import bot_fields, check_pictures, expand_files, sent_to_wire, thread_counters
 from embedded.workspace.streams import Streams
+from embedded.workspace.views import Views
 
 KINDS = ("ratelimited", "http", "error", "lost", "refused", "slow")
 
@@ -268,8 +269,11 @@ class Outcome:
 class Interactions:
     """Sends commands and clicks to apps and shows what they answer. Neither is ever retried."""
 
-    def __init__(self, address: Address, store: Store, sockets: Sockets, posting: Posting, team: Json) -> None:
+    def __init__(
+        self, address: Address, store: Store, sockets: Sockets, posting: Posting, views: Views, team: Json
+    ) -> None:
         self._address = address
+        self._views = views
         self._store = store
         self._sockets = sockets
         self._posting = posting
@@ -286,7 +290,7 @@ class Interactions:
             self._slackbot(channel, user, f"{command} is not a valid command.")
             return Outcome(False, {}, error)
         payload = {
-            **self._head(app),
+            **self._head(app, user),
             "team_id": self._team["id"],
             "team_domain": self._team["domain"],
             "channel_id": channel.id,
@@ -327,7 +331,7 @@ class Interactions:
         payload: Json = {
             "type": "block_actions",
             "user": {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team_id},
-            **self._head(app),
+            **self._head(app, user),
             "container": {**container, **thread},
             "team": {"id": self._team["id"], "domain": self._team["domain"]},
             "enterprise": None,
@@ -364,8 +368,9 @@ class Interactions:
         self._store.put_response(key, doc | {"uses": doc["uses"] - 1})
         return web.Response(text="ok")
 
-    def _head(self, app: App) -> Json:
-        return {"token": "no-verification-token", "api_app_id": app.id, "trigger_id": new_id("")}
+    def _head(self, app: App, user: User) -> Json:
+        trigger = self._views.trigger(app, user)
+        return {"token": "no-verification-token", "api_app_id": app.id, "trigger_id": trigger}
 
     async def _ask(self, app: App, kind: str, payload: Json) -> Outcome:
         try:
@@ -502,6 +507,8 @@ def _with_manifest(app: App, manifest: Manifest) -> App:
         commands=manifest.commands,
         interactivity=manifest.interactivity,
         socket_mode=manifest.socket_mode,
+        home_tab=manifest.home_tab,
+        messages_tab=manifest.messages_tab,
     )
 
 
@@ -560,6 +567,7 @@ class Room:
     events: Events
     posting: Posting
     streams: Streams
+    views: Views
     interactions: Interactions
 
     @property
@@ -594,6 +602,8 @@ def furnish(
     sockets = Sockets(address, changes, ack_seconds, ping_seconds)
     events = Events(store, sockets, changes, team["id"], retry_scale)
     posting = Posting(address, store, events, changes)
-    interactions = Interactions(address, store, sockets, posting, team)
+    views = Views(store, sockets, events, changes, team)
+    interactions = Interactions(address, store, sockets, posting, views, team)
     streams = Streams(store, posting, changes)
-    return Room(address, store, team, changes, Faults(), Uploads(), sockets, events, posting, streams, interactions)
+    faults, uploads = Faults(), Uploads()
+    return Room(address, store, team, changes, faults, uploads, sockets, events, posting, streams, views, interactions)

@@ -29,11 +29,12 @@ from embedded.workspace.room import Fault, Room, furnish
 from embedded.workspace.shapes import message_view
 
 VERBS = (
-    "add_app", "add_channel", "add_group", "add_user", "archive", "break_sockets", "clear_faults", "clip", "command",
-    "connections", "deactivate", "delete", "disconnect", "edit", "envelopes", "ephemerals", "expire_streams", "fault",
-    "forward", "given_up", "hold_events", "join", "kick", "lose_events", "messages", "press", "quote", "react",
-    "reactions", "redeliver", "release_events", "replied", "replies", "say", "say_as_bot", "sent_events", "set_revoked",
-    "set_scopes", "set_socket_mode", "share", "sockets_opened", "unfurl", "unreact",
+    "add_app", "add_channel", "add_group", "add_user", "archive", "break_sockets", "clear_faults", "clip",
+    "close_modal", "command", "connections", "deactivate", "delete", "direct", "disconnect", "edit", "envelopes",
+    "ephemerals", "expire_streams", "fault", "forward", "given_up", "hold_events", "home", "join", "kick",
+    "lose_events", "messages", "modal", "open_home", "press", "press_view", "quote", "react", "reactions",
+    "redeliver", "release_events", "replied", "replies", "say", "say_as_bot", "sent_events", "set_revoked",
+    "set_scopes", "set_socket_mode", "share", "sockets_opened", "submit", "trigger", "unfurl", "unreact",
     "write_down",
 )  # fmt: skip
 
@@ -181,7 +182,7 @@ def _cut(request: web.Request) -> None:
 _FILES = {
     "index.html": "text/html",
     "style.css": "text/css",
-    **dict.fromkeys(("app.js", "messages.js", "render.js", "shared.js"), "text/javascript"),
+    **dict.fromkeys(("app.js", "messages.js", "render.js", "shared.js", "views.js"), "text/javascript"),
 }
 _FOLDER = Path(__file__).parent / "page"
 _SHOWN = 300
@@ -219,7 +220,7 @@ class Page:
         router.add_get("/page/state", self._state)
         router.add_get("/page/changes", self._changes)
         router.add_get("/page/file/{file}", self._attached)
-        router.add_post("/page/{action:say|command|press|react|edit|delete}", self._act)
+        router.add_post("/page/{action:say|command|press|react|edit|delete|home|submit|pressview|close}", self._act)
 
     async def stop(self) -> None:
         """End the streams of open pages."""
@@ -252,6 +253,8 @@ class Page:
             channel = self._controls.channel(request.query.get("channel") or self._room.store.channels()[0].id)
         except ControlError as error:
             return _page_failure(404, str(error))
+        if channel.im and channel.im != viewer.id:  # another person looks at their own direct messages
+            channel = self._room.store.direct(viewer.id, self._room.main_app)
         members = self._room.store.members(channel.id)
         thread, since = request.query.get("thread"), request.query.get("since", "")
         body: Json = {
@@ -261,6 +264,9 @@ class Page:
             "channel": channel.id,
             "member": viewer.id in members,
             "channels": [_channel(entry) for entry in self._channels(viewer)],
+            "apps": [{"id": self._controls.direct(viewer.id), "name": self._room.main_app.name, "topic": ""}],
+            "home": self._room.views.home(self._room.main_app, viewer) if channel.im else None,
+            "modal": self._room.views.modal(viewer),
             "people": {user.id: self._person(user) for user in self._room.store.users()},
             "commands": json.loads(self._room.store.meta("commands") or "[]"),
             "connected": sum(len(self._room.sockets.connections(app.id)) for app in self._room.store.apps()),
@@ -338,6 +344,17 @@ class Page:
         if action == "press":
             pressed = await controls.press(who, channel, str(body["ts"]), str(body["action"]), body.get("value"))
             return {"error": pressed.error}
+        if action == "home":
+            controls.open_home(who, tab=str(body["tab"]))
+            return {}
+        if action == "close":
+            controls.close_modal(who, str(body["view"]))
+            return {}
+        if action == "submit":
+            sent = await controls.submit(who, str(body["view"]), dict(body["values"]))
+            return {"errors": dict(sent.errors), "trouble": sent.trouble}
+        if action == "pressview":
+            return {"error": await controls.press_view(who, str(body["view"]), str(body["action"]), body.get("value"))}
         person, name, ts = controls.user(who).id, str(body["name"]), str(body["ts"])
         toggle = controls.unreact if person in controls.reactions(channel, ts).get(name, []) else controls.react
         toggle(who, channel, ts, name)

@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest_asyncio
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from embedded.workspace.server import Workspace
@@ -504,3 +508,84 @@ def _choose(workspace: Workspace, name: str) -> str:
 
 def _api(workspace: Workspace) -> AsyncWebClient:
     return AsyncWebClient(workspace.room.main_app.bot_token, base_url=workspace.api_url)
+
+
+FORM: dict[str, Any] = {
+    "type": "modal",
+    "title": {"type": "plain_text", "text": "Create a session"},
+    "submit": {"type": "plain_text", "text": "Create"},
+    "blocks": [
+        {
+            "type": "input",
+            "block_id": "name",
+            "label": {"type": "plain_text", "text": "Name"},
+            "hint": {"type": "plain_text", "text": "1 to 40 of a-z, 0-9 and -"},
+            "element": {"type": "plain_text_input", "action_id": "value", "max_length": 40},
+        },
+        {
+            "type": "input",
+            "block_id": "people",
+            "optional": True,
+            "label": {"type": "plain_text", "text": "Who may steer it"},
+            "element": {"type": "multi_users_select", "action_id": "value"},
+        },
+    ],
+}
+
+
+async def test_a_modal_is_filled_in_refused_beside_its_field_and_sent(workspace: Workspace, tab: Tab) -> None:
+    """What is typed stays while the app says what is wrong with it; what it takes closes the modal."""
+    app, answers = workspace.room.main_app, [{"response_action": "errors", "errors": {"name": "It is taken."}}, None]
+    sent: list[Any] = []
+
+    async def heard(client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        payload = answers.pop(0) if request.type == "interactive" else None
+        sent.extend([request.payload] if request.type == "interactive" else [])
+        await client.send_socket_mode_response(SocketModeResponse(request.envelope_id, payload))
+
+    client = SocketModeClient(app_token=app.app_token, web_client=_api(workspace))
+    client.socket_mode_request_listeners.append(heard)
+    await client.connect()  # type: ignore[no-untyped-call]
+    try:
+        trigger = workspace.controls.trigger("you")
+        await _api(workspace).views_open(trigger_id=trigger, view=FORM)
+        await tab.until("document.querySelector('#modal').open")
+        await tab.type("#field-name", "scribe")
+        await tab.click("#modal-yes")
+        assert await tab.until("document.querySelector('#error-name').textContent") == "It is taken."
+        assert await tab.evaluate("document.querySelector('#field-name').value") == "scribe"
+        await tab.type("#field-name", "-two")
+        await tab.click("#modal-yes")
+        await tab.until("!document.querySelector('#modal').open")
+    finally:
+        await client.close()  # type: ignore[no-untyped-call]
+
+    assert [one["view"]["state"]["values"]["name"]["value"]["value"] for one in sent] == ["scribe", "scribe-two"]
+
+
+async def test_an_app_has_a_home_tab_and_takes_direct_messages(workspace: Workspace, tab: Tab) -> None:
+    """The Home tab shows what the app published for this person; a message goes to the bot alone."""
+    you, app = workspace.controls.user("you").id, workspace.room.main_app
+    await tab.click("#apps button")
+    await tab.until("!document.querySelector('#home').hidden")
+    await _api(workspace).views_publish(user_id=you, view={"type": "home", "blocks": BLOCKS})
+    await tab.until("document.querySelector('#home').textContent.includes('scribe asks')")
+
+    await tab.click("#tab-messages")
+    await tab.until("!document.querySelector('#channel-form').hidden")
+    await tab.type("#channel-input", "status")
+    await tab.press("Enter")
+
+    await _shown(tab, "status")
+    place = workspace.controls.direct("you")
+    assert [message["text"] for message in workspace.controls.messages(place)] == ["status"]
+    told = [
+        payload["event"] for payload in workspace.controls.sent_events() if payload["event"].get("channel") == place
+    ]
+    assert [(event["type"], event.get("tab", "")) for event in told] == [
+        ("app_home_opened", "home"),
+        ("app_home_opened", "messages"),
+        ("message", ""),
+    ]
+    assert told[-1]["channel_type"] == "im"
+    assert app.home_tab

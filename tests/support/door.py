@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from core.chat.api import ChatApi
 from core.chat.backfill import CatchingUp
 from core.chat.commands import Orders
+from core.chat.creating import Creations
 from core.chat.inbound import Changes, Inbound, NullMirror
 from core.chat.presses import Presses
 from core.delivery.permission_requests import Requests
@@ -28,6 +29,7 @@ def door_of(
         lambda: None,
         Presses(system, chat.has_role, Requests(system)),
         Orders(system, "slack", chat.has_role),
+        Creations(system, "slack", chat.has_role),
         catching_up or CatchingUp(system.clock, system.bindings),
         at_once,
         chat.typed,

@@ -3,8 +3,12 @@
 import { items } from "/messages.js";
 import { el, icon, mrkdwn } from "/render.js";
 import { $, keep, names, page, view } from "/shared.js";
+import { drawHome, drawModal } from "/views.js";
 
-const act = { press, react, go, edit, save, remove };
+const act = {
+  press, react, go, edit, save, remove, pressView, closeModal,
+  submit: (shown, values) => post("submit", { view: shown.id, values }),
+};
 // What only one person sees is gone with the page, as in Slack's own clients.
 const since = (Date.now() / 1000).toFixed(6);
 let running = Promise.resolve();
@@ -77,10 +81,12 @@ function lock() {
 
 function draw() {
   $("app").hidden = false;
-  const channel = page.state.channels.find((entry) => entry.id === page.state.channel);
-  document.title = `#${channel.name} · ${page.state.team.name}`;
+  const app = page.state.apps.find((entry) => entry.id === page.state.channel);
+  const channel = app ?? page.state.channels.find((entry) => entry.id === page.state.channel);
+  const called = app ? app.name : `#${channel.name}`;
+  document.title = `${called} · ${page.state.team.name}`;
   $("team").textContent = page.state.team.name;
-  $("channel-name").textContent = `# ${channel.name}`;
+  $("channel-name").textContent = app ? app.name : `# ${channel.name}`;
   $("channel-topic").textContent = channel.topic;
   $("channel-badges").replaceChildren(...[
     channel.shared && el("span", { class: "badge outside", title: "People of another organization can read and write here" }, "Shared with another organization"),
@@ -91,7 +97,20 @@ function draw() {
   drawList("channel", page.state.messages);
   $("channel-empty").hidden = page.state.messages.length > 0;
   drawThread(channel);
-  drawComposer("channel", channel, `Message #${channel.name}`);
+  drawComposer("channel", channel, `Message ${called}`);
+  drawTabs(app);
+  drawModal(act);
+}
+
+// An app has two tabs; the one of its messages is a channel like all others.
+function drawTabs(app) {
+  const home = Boolean(app) && view.tab === "home";
+  $("tabs").hidden = !app;
+  for (const [tab, on] of [["home", home], ["messages", !home]]) $(`tab-${tab}`).setAttribute("aria-pressed", String(on));
+  $("home").hidden = !home;
+  $("channel-scroll").hidden = home;
+  if (home) $("channel-form").hidden = true;
+  if (home) drawHome(act);
 }
 
 function drawRail() {
@@ -102,6 +121,10 @@ function drawRail() {
       on: { click: () => go(entry.id, "") },
     }, el("span", { class: "hash", "aria-hidden": "true" }, "#"), entry.name));
   }));
+  keep($("apps"), page.state.apps.map((entry) => el("li", {}, el("button", {
+    type: "button", "aria-current": entry.id === page.state.channel ? "true" : null, "data-focus": `app/${entry.id}`,
+    on: { click: () => go(entry.id, "home") },
+  }, entry.name))));
   const people = Object.entries(page.state.people).filter(([, person]) => !person.bot && !person.deleted);
   const options = people.map(([id, person]) => {
     const note = person.outside ? " · outside" : person.guest ? " · guest" : "";
@@ -194,13 +217,36 @@ function carryDrafts(move) {
 }
 
 async function route() {
-  const [channel, thread] = location.hash.slice(1).split("/");
+  const [channel, place] = location.hash.slice(1).split("/");
+  const [thread, tab] = place === "home" ? ["", "home"] : [place ?? "", ""];
   page.editing = "";
   for (const where of ["channel", "thread"]) choose(where, []);
-  carryDrafts(() => Object.assign(view, { channel: channel || view.channel, thread: thread ?? "" }));
+  carryDrafts(() => Object.assign(view, { channel: channel || view.channel, thread, tab }));
   await refresh();
+  await opened();
   if (pendingFocus && !$(pendingFocus).closest("[hidden]")) $(pendingFocus).focus();
   pendingFocus = "";
+}
+
+// Each look at an app's tab is told to the app.
+async function opened() {
+  if (page.state?.apps.some((entry) => entry.id === page.state.channel)) {
+    try { await post("home", { tab: view.tab || "messages" }); } catch (error) { toast(error.message); }
+  }
+}
+
+async function pressView(shown, part) {
+  if (part.confirm && !(await confirmed(part.confirm))) return;
+  try {
+    const { error } = await post("pressview", { view: shown.id, action: part.action_id, value: part.value });
+    if (error) toast(FAILURES[error] ?? `The click failed: ${error}`);
+  } catch (error) {
+    toast(error.message);
+  }
+}
+
+async function closeModal(shown) {
+  try { await post("close", { view: shown.id }); } catch (error) { toast(error.message); }
 }
 
 async function send(where) {
@@ -388,8 +434,13 @@ $("persona").addEventListener("change", (event) => {
   view.as = event.target.value;
   sessionStorage.setItem("as", view.as);
   event.target.blur();
-  refresh();
+  refresh().then(() => {
+    if (page.state.channel !== location.hash.slice(1).split("/")[0] && view.tab) go(page.state.channel, "home");
+    else opened();
+  });
 });
+$("tab-home").addEventListener("click", () => go(page.state.channel, "home"));
+$("tab-messages").addEventListener("click", () => go(page.state.channel, ""));
 $("thread-close").addEventListener("click", () => go(page.state.channel, ""));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && view.thread && !$("confirm").open) go(page.state.channel, "");

@@ -2,7 +2,7 @@
 
 export const $ = (id) => document.getElementById(id);
 export const page = { state: null, editing: "" };
-export const view = { as: sessionStorage.getItem("as") ?? "", channel: "", thread: "" };
+export const view = { as: sessionStorage.getItem("as") ?? "", channel: "", thread: "", tab: "" };
 
 export const names = {
   user: (id) => page.state.people[id]?.name,

@@ -20,6 +20,7 @@ from core.base.errors import CoreError, StoreBroken
 from core.model.channel import (
     BoundThread,
     IncomingChange,
+    IncomingCreation,
     IncomingOrder,
     IncomingPress,
     IncomingReply,
@@ -57,6 +58,8 @@ class Door:
         self.batches: list[list[IncomingReply]] = []
         self.presses: list[IncomingPress] = []
         self.orders: list[IncomingOrder] = []
+        self.creations: list[IncomingCreation] = []
+        self.wrong: dict[str, str] = {}
         self.lookers: list[str] = []
         self.picture_error: CoreError | None = None
         self.refused: list[Refusal] = []
@@ -175,6 +178,22 @@ class Door:
         if self.picture_error is not None:
             raise self.picture_error
         return f"{name}-2026-11-30-210500.png", PICTURE
+
+    def harnesses(self) -> tuple[str, ...]:
+        """Name two."""
+        return ("claude", "codex")
+
+    def faults(self, creation: IncomingCreation) -> Mapping[str, str]:
+        """Find wrong what the test says."""
+        return dict(self.wrong)
+
+    def create(self, creation: IncomingCreation) -> PrivateAnswer:
+        """Record the creation."""
+        self.creations.append(creation)
+        self._note()
+        if self.order_error is not None:
+            raise self.order_error
+        return PrivateAnswer(f"{creation.name} is created")
 
     def refuse(
         self, channel_kind: str, author: str, what: str, *, name: str = "", press: IncomingPress | None = None

@@ -15,6 +15,7 @@ from bot import manifest
 from bot.app import Buttons, Self, Sessions, build_app
 from bot.buttons import button_blocks
 from bot.clients import Tokens
+from bot.creating import Creating
 from bot.directory import Directory
 from bot.intake import AsyncDoor
 from bot.settings import SlackSettings
@@ -33,9 +34,11 @@ def _listener(body: dict[str, object]) -> list[str]:
     async def find() -> list[str]:
         client, door, own = AsyncWebClient(), AsyncDoor(Door()), Self()
         block = SlackSettings()
-        directory = Directory(client, Tokens(block, {}), SystemClock())
+        tokens = Tokens(block, {})
+        directory = Directory(client, tokens, SystemClock())
         buttons = Buttons(door, lambda *_: "F1", directory, block, lambda: own.identity)
-        sessions = Sessions(door, lambda *_: "F1", directory, block, lambda *_: False, lambda: "T1")
+        creating = Creating(client, tokens, door, directory, block)
+        sessions = Sessions(door, lambda *_: "F1", directory, block, lambda *_: False, lambda: "T1", creating)
         app = build_app(client, own, sessions, buttons)
         request, found = AsyncBoltRequest(mode="socket_mode", body=body), []
         for listener in app._async_listeners:

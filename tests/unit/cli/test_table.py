@@ -19,6 +19,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.app import Sessions, answer
 from bot.channel import SlackChannel
 from bot.clients import Tokens
+from bot.creating import Creating
 from bot.directory import Directory
 from bot.intake import AsyncDoor
 from bot.manifest import usage_hint
@@ -87,8 +88,10 @@ def said(door: Door, words: str, caller: str, table: Iterable[Command] = COMMAND
         settings = SlackSettings.model_validate(LISTS)
         tokens = Tokens(settings, {"THE_LOOP_SLACK_BOT_TOKEN": "xoxb-1"})
         directory = Directory(Slack(), tokens, SystemClock())
+        awaited, slack = AsyncDoor(door), Slack()
+        creating = Creating(slack, tokens, awaited, directory, settings)
         sessions = Sessions(
-            AsyncDoor(door), lambda *_: "F1", directory, settings, has_role, lambda: TEAM, in_chat(table)
+            awaited, lambda *_: "F1", directory, settings, has_role, lambda: TEAM, creating, in_chat(table)
         )
         told = await answer(command({"user_id": caller, "team_id": TEAM, "text": words}), sessions)
         assert told.draft is not None
