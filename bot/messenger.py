@@ -366,7 +366,8 @@ def _page(client: WebClient, thread: str, arguments: dict[str, Any]) -> SlackRes
 
 
 def _metadata(post: NewPost) -> dict[str, Any]:
-    return payloads.metadata(post.id, post.kind.value, standing_ref(post.name), post.uid)
+    ref = standing_ref(post.name) if post.name else ""
+    return payloads.metadata(post.id, post.kind.value, ref, post.uid)
 
 
 def _reacted(method: str, channel: str, already: str, call: Callable[[], SlackResponse]) -> None:

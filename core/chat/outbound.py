@@ -222,7 +222,7 @@ class OutboundWorker:
     def _place(self, post: NewPost) -> Place | None:
         if post.edits:
             return self._earlier(post)
-        if post.kind is OutboundKind.ROOT:
+        if post.kind in (OutboundKind.ROOT, OutboundKind.HOST):
             return Place(post.channel or self._channel.default_channel(), "")
         if post.thread:
             return Place(post.channel, post.thread)
@@ -419,7 +419,12 @@ class OutboundWorker:
             return  # dropped meanwhile
         event = "standing.announce_failed" if row.post.kind in _ANNOUNCEMENTS else "channel.post_failed"
         self._system.events.emit(
-            event, level="warning", name=row.post.name, reason=why.text, detail=row.post.kind.value, message=row.post.id
+            event,
+            level="warning",
+            name=row.post.name or None,
+            reason=why.text,
+            detail=row.post.kind.value,
+            message=row.post.id,
         )
 
     def _unbind(self, post: NewPost, place: Place, error: ChannelError) -> None:
@@ -441,7 +446,7 @@ class OutboundWorker:
     def _emit(self, event: str, post: NewPost, posted: Posted, detail: str) -> None:
         self._system.events.emit(
             event,
-            name=post.name,
+            name=post.name or None,
             detail=detail or None,
             message=post.id,
             channel=posted.channel,

@@ -5,7 +5,8 @@ session from a thread in a channel that the configuration no longer names.
 """
 
 import socket
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 
 from core.base.clock import Clock, Deadline
@@ -22,13 +23,16 @@ from core.lifecycle.look import get_standing, rows_told
 from core.model.asking import Button, Press, announced_buttons, session_buttons
 from core.model.posts import (
     OWN_CHAT,
+    BootTally,
     NewPost,
     OutboundKind,
     OutboxRow,
     PostState,
     boot_text,
     down_text,
+    host_text,
     moved_text,
+    not_started_text,
     root_text,
     what_text,
 )
@@ -43,6 +47,7 @@ from core.store.records import Records
 from core.store.sessions import Bindings
 
 MOVED = "channel-changed"
+HOST_UID = "host"  #: stands for a session's uid where a post is about none
 
 
 def part_from_moved(system: System, record: SessionRecord, definition: Definition) -> Binding | None:
@@ -94,11 +99,13 @@ def announce_start(
     more: str = "",
     *,
     moving: bool = False,
+    reply: bool = True,
 ) -> None:
     """Commit the root, or a reply and the root's update; once an instance, however often it is asked.
 
     `how` is "with a new conversation" or "resumed, …"; `why`, by whom, stands in the reply alone; `more`: remarks.
-    `moving`: a thread in another channel than the configured one is left for a new one.
+    `moving`: a thread in another channel than the configured one is left for a new one. `reply` False: a thread that
+    is there gets no reply, but its root is brought up to date.
 
     A session without a thread of its own, or a broken database, costs nobody the session: the latter is told as
     `standing.announce_failed`.
@@ -109,7 +116,8 @@ def announce_start(
         with failpoint(Failpoint.START_ANNOUNCE), system.database.transaction(durable=True):
             if moving:
                 part_from_moved(system, record, definition)
-            system.outbox.add(_posts(system, record, definition, (how, why, more)))
+            posts = _posts(system, record, definition, (how, why, more))
+            system.outbox.add([post for post in posts if reply or post.kind is not OutboundKind.BOOT])
     except StoreBroken as error:
         _say_failed(system.events, record, error)
         return
@@ -196,6 +204,77 @@ def _posts(system: System, record: SessionRecord, definition: Definition, told: 
         ),
         replace(_post(record, OutboundKind.ROOT_UPDATE, "root", root), buttons=buttons),
     ]
+
+
+# ---------------------------------------------------------------- a boot
+
+
+def in_line(system: System, sessions: Iterable[Known]) -> frozenset[str]:
+    """Return the names of those that a boot tells of together: of each channel with several of them."""
+    homes = {known.name: _home_place(system, known) for known in sessions}
+    count = Counter(place for place in homes.values() if place is not None)
+    return frozenset(name for name, place in homes.items() if place is not None and count[place] > 1)
+
+
+def announce_boot(system: System, sessions: Iterable[Known], told: Mapping[str, VerbResult]) -> None:
+    """Commit what a boot has to say of the sessions that it wanted to start: a line in each channel with several.
+
+    What failed is told in its thread, too. A broken database costs nobody a session: it is told as
+    `standing.announce_failed`.
+    """
+    tallies: dict[tuple[str, str], BootTally] = {}
+    notes: list[NewPost] = []
+    moment = int(system.clock.now().timestamp() * 1_000_000)
+    for known in sessions:
+        place, word = _home_place(system, known), told.get(known.name)
+        if place is None or word is None:
+            continue
+        tallies[place] = _counted(tallies.get(place, BootTally()), known.name, word)
+        if word.outcome is Outcome.FAILED and known.record and system.bindings.of_session(known.record.uid):
+            notes.append(_failure_note(known.record, word.detail, moment))
+    lines = [_host_line(place, tally, moment) for place, tally in tallies.items() if tally.is_worth_a_line]
+    if not notes and not lines:
+        return
+    try:
+        system.outbox.add([*lines, *notes])
+    except StoreBroken as error:
+        system.events.emit("standing.announce_failed", level="warning", reason=str(error))
+        return
+    system.notify()
+
+
+def _home_place(system: System, known: Known) -> tuple[str, str] | None:
+    """Return the chat and the channel in which a session is announced, None where it is in none."""
+    kind, home = system.settings.chat_of(known.definition), home_of(system.settings, known.definition)
+    return (kind, home) if kind and home else None
+
+
+def _counted(tally: BootTally, name: str, word: VerbResult) -> BootTally:
+    if word.outcome is Outcome.RESUMED:
+        return replace(tally, resumed=tally.resumed + 1)
+    if word.outcome is Outcome.STARTED:
+        return replace(tally, new=tally.new + 1)
+    return replace(tally, failed=(*tally.failed, name)) if word.outcome is Outcome.FAILED else tally
+
+
+def _host_line(place: tuple[str, str], tally: BootTally, moment: int) -> NewPost:
+    kind, channel = place
+    return NewPost(
+        id=f"p-host-{channel}-{moment}",
+        key=f"host:{kind}:{channel}:{moment}",
+        kind=OutboundKind.HOST,
+        uid=HOST_UID,
+        name="",
+        channel_kind=kind,
+        text=host_text(socket.gethostname(), tally),
+        channel=channel,
+    )
+
+
+def _failure_note(record: SessionRecord, reason: str, moment: int) -> NewPost:
+    text = not_started_text(record.name, reason)
+    post = _post(record, OutboundKind.NOTE, "not-started", text)
+    return replace(post, id=f"p-not-started-{record.uid}-{moment}", key=f"not-started:{record.uid}:{moment}", starts="")
 
 
 def _what(system: System, record: SessionRecord) -> str:

@@ -8,6 +8,7 @@ from core.base.files import check_room, is_there
 from core.base.values import replace
 from core.config.settings import Settings
 from core.harness.catalogue import Harnesses
+from core.lifecycle.announce import announce_boot, in_line
 from core.lifecycle.common import Tmux, VerbResult, foreign, told_of
 from core.lifecycle.exits import tell_server_lost
 from core.lifecycle.look import Glance, glance, row_of, rows_told
@@ -51,8 +52,9 @@ def start_all(system: System, actor: str) -> Answer:
     view = glance(system, sessions, tmux.survey)
     lost = _tell_lost(system, sessions, view)
     order = StartOrder(actor, "the-loop was started")
-    steps = _sweep(system, sessions, view, order, starts_by_itself(system.settings), tmux)
+    begun, steps = _sweep(system, sessions, view, order, starts_by_itself(system.settings), tmux)
     told = finish_all(system, steps)
+    announce_boot(system, begun, told)
     if lost:
         system.events.emit("standing.tmux_back", actor=actor, detail="what a boot starts was started again")
     return Answer(rows_told(system, told, tmux.survey))
@@ -187,10 +189,10 @@ def _tell_lost(system: System, sessions: Sequence[Known], view: Glance) -> bool:
 
 def _sweep(
     system: System, sessions: Sequence[Known], view: Glance, order: StartOrder, starts: Starts, tmux: Tmux
-) -> Mapping[str, VerbResult | Opened]:
-    """Ask the gate what the sweep may do with each session, and do it."""
+) -> tuple[Sequence[Known], Mapping[str, VerbResult | Opened]]:
+    """Ask the gate what the sweep may do with each session, and do it; return which it was to start as well."""
     steps: dict[str, VerbResult | Opened] = {}
-    begun: list[str] = []
+    begun: list[Known] = []
     leftovers: list[str] = []
     for known in sessions:
         try:
@@ -199,12 +201,14 @@ def _sweep(
         except Unforeseen as error:
             action, told = None, told_of(error)
         if action in (Action.START, Action.RESUME):
-            begun.append(known.name)
+            begun.append(known)
         elif action is Action.END_LEFTOVERS:
             leftovers.append(known.name)
         steps[known.name] = told
     steps |= _end_leftovers(system, leftovers, order.actor, tmux)
-    return steps | begin_each(system, dict.fromkeys(begun, order), tmux)
+    together = in_line(system, begun)
+    orders = {known.name: replace(order, in_line=known.name in together) for known in begun}
+    return begun, steps | begin_each(system, orders, tmux)
 
 
 def _decided(

@@ -55,6 +55,7 @@ class StartOrder:
     clear_holds: bool = False  #: by name: stopped and failed go, paused stays
     skip_held: bool = False  #: without a name: what is held stays as it is
     conversation: str | None = None  #: "": begin a new one; an id: take up that one; None: the session's own
+    in_line: bool = False  #: the boot tells of it in one line with others: its thread hears only what is not usual
     after: str | None = None  #: unasked, as it was started: only after this instance, and if the session should run
 
 

@@ -506,7 +506,9 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     how = f"{how}{f': {instead}' if instead else ''}"
     more = "; ".join(text for text in (unfinished, untried) if text)
     moving = opened.order.after is None
-    announce_start(system, record, opened.known.definition, how, opened.order.why, more, moving=moving)
+    usual = opened.resumed and not instead and not more
+    reply = not (opened.order.in_line and usual)
+    announce_start(system, record, opened.known.definition, how, opened.order.why, more, moving=moving, reply=reply)
     if seen is Seen.READY:
         with failpoint(Failpoint.START_READY):
             mark_lives(system, record)

@@ -24,6 +24,7 @@ from core.model.session import Hold, HoldKind, LastExit
 if TYPE_CHECKING:  # whoever lists sessions tells of no post
     from core.model.reasons import Because, Reason
 
+_NAMED_FAILURES = 5  #: of a boot's
 _LONGEST_QUESTION = 1_500  #: characters of one that was asked elsewhere
 SHOWN_STEPS = 20  #: of a turn's steps the last so many are shown, and the others counted
 
@@ -34,7 +35,8 @@ class OutboundKind(Enum):
     ROOT = "root"  #: the announcement; its message becomes the session's thread
     ROOT_UPDATE = "root-update"  #: the announcement edited to the present state
     REFRESH = "refresh"  #: as that, on demand: where there is no announcement any more a new one is made
-    BOOT = "boot"  #: a later boot, as a reply
+    BOOT = "boot"  #: a later start, as a reply
+    HOST = "host"  #: what a boot has started on its machine: a message of the channel, and no session's
     ASKED = "asked"  #: what the agent was asked elsewhere than in the thread, in Markdown
     ANSWER = "answer"  #: the agent's final answer, in Markdown
     PART = "part"  #: one of the messages that a long answer is sent as, in the chat's own markup
@@ -53,7 +55,7 @@ K = OutboundKind
 RANKS: Mapping[OutboundKind, int] = {
     K.ROOT: 0,  # without it there is no thread
     K.REQUEST: 1,  # an agent stands still until it is answered
-    **dict.fromkeys((K.NOTE, K.BOOT, K.ROOT_UPDATE, K.REFRESH), 2),
+    **dict.fromkeys((K.NOTE, K.BOOT, K.HOST, K.ROOT_UPDATE, K.REFRESH), 2),
     **dict.fromkeys((K.ASKED, K.ANSWER, K.PART, K.FILE, K.POST, K.ATTACHMENT, K.CLOSING), 3),
     K.WHISPER: 4,
     K.PROGRESS: 5,
@@ -61,7 +63,7 @@ RANKS: Mapping[OutboundKind, int] = {
 
 
 #: what we say ourselves; the rest are an agent's words, in which nothing is changed
-OURS = frozenset({K.ROOT, K.ROOT_UPDATE, K.REFRESH, K.BOOT, K.NOTE, K.WHISPER, K.CLOSING})
+OURS = frozenset({K.ROOT, K.ROOT_UPDATE, K.REFRESH, K.BOOT, K.HOST, K.NOTE, K.WHISPER, K.CLOSING})
 
 
 @dataclass(frozen=True)
@@ -148,8 +150,41 @@ def down_text(name: str, description: str, hold: Hold | None) -> str:
 
 
 def boot_text(name: str, how: str) -> str:
-    """Return the reply that a later boot leaves in the thread."""
+    """Return the reply that a later start leaves in the thread."""
     return f"standing session `{name}` is up again — {how}"
+
+
+@dataclass(frozen=True)
+class BootTally:
+    """What became of the sessions of one channel that a boot wanted to start."""
+
+    resumed: int = 0
+    new: int = 0  #: started with a new conversation
+    failed: tuple[str, ...] = ()  #: their names
+
+    @property
+    def is_worth_a_line(self) -> bool:
+        """Whether there were several, and not only such as have an announcement of their own in the channel."""
+        return self.resumed + self.new + len(self.failed) > 1 and (self.resumed > 0 or bool(self.failed))
+
+
+def host_text(host: str, tally: BootTally) -> str:
+    """Return the line that a boot leaves in the channel."""
+    counted = (
+        (tally.resumed, "resumed"),
+        (tally.new, "started with a new conversation"),
+        (len(tally.failed), "failed"),
+    )
+    parts = ", ".join(f"{count} {what}" for count, what in counted if count)
+    named = ", ".join(f"`{name}`" for name in tally.failed[:_NAMED_FAILURES])
+    left = len(tally.failed) - _NAMED_FAILURES
+    more = f" and {left} more" if left > 0 else ""
+    return f"`{host}` is up: {parts}{f' ({named}{more}; `the-loop status` tells why)' if named else ''}."
+
+
+def not_started_text(name: str, reason: str) -> str:
+    """Return the note of a session that a boot could not start."""
+    return f"`{name}` could not be started: {reason.rstrip('.')}. To try again: `the-loop standing start {name}`"
 
 
 def moved_text(name: str, channel: str) -> str:
@@ -270,7 +305,7 @@ class MarkRow:
 
 
 _ALWAYS = frozenset(
-    {K.ROOT, K.ROOT_UPDATE, K.REFRESH, K.BOOT, K.REQUEST, K.POST, K.ATTACHMENT, K.NOTE, K.WHISPER, K.CLOSING}
+    {K.ROOT, K.ROOT_UPDATE, K.REFRESH, K.BOOT, K.HOST, K.REQUEST, K.POST, K.ATTACHMENT, K.NOTE, K.WHISPER, K.CLOSING}
 )
 
 

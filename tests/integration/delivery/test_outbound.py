@@ -13,6 +13,7 @@ from core.model.reasons import said
 from core.model.session import Phase, SessionRecord, Thread
 from core.session.system import System
 from tests.support.chat import HOME, Chat
+from tests.support.lines import entries
 from tests.support.outgoing import HandClock, drain, events, post
 from tests.support.world import definition
 
@@ -294,6 +295,21 @@ def test_a_request_goes_before_the_answers_that_wait(
 
     assert chat.texts()[:5] == ["root 0", "one", "request 21", "note 20", "answer 2"]
     assert len(chat.messages) == 2 + 2 + 2 + 7
+
+
+def test_the_line_of_a_boot_is_a_message_of_the_channel(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """It is no session's: nothing is bound to it, and the event names none."""
+    line = replace(post(OutboundKind.HOST, uid="host", channel=HOME), name="", text="`build-3` is up: 38 resumed.")
+    recorded.outbox.add([line])
+
+    drain(worker, clock)
+
+    assert [(message.channel, message.thread, message.text) for message in chat.messages] == [(HOME, "", line.text)]
+    assert recorded.bindings.all("slack") == ()
+    [told] = entries(recorded.paths.events)
+    assert (told["event"], told.get("name"), told["detail"]) == ("channel.posted", None, "host")
 
 
 def test_sessions_take_turns(worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock) -> None:
