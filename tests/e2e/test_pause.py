@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from embedded.workspace.model import Json
+from tests.support.asking import buttons, press, whispered
 from tests.support.product import NAME, Product
 from tests.support.tmux import wait_until
 
@@ -85,3 +87,35 @@ def test_a_stop_of_a_paused_session_tells_the_thread_once(talking: Product) -> N
     assert stopped.row["outcome"] == "stopped"
     assert f"standing start {NAME}`" in note["text"]
     assert sum("that waited were cancelled" in text for text in talking.bot_replies(thread)) == 1
+
+
+def test_the_announcement_pauses_stops_and_starts_its_session(talking: Product) -> None:
+    """Its buttons follow: each is what can be done now. What all should know stands in the thread."""
+    people = [talking.workspace.user_id("alice")]
+    talking.configure(channels={"slack": talking.slack_block(authorizedUsers=people, operators=people)})
+    talking.serve().wait_swept()
+    root = talking.root()
+    rested(talking)
+
+    def announced(label: str) -> Json:
+        found: list[Json] = []
+
+        def offers() -> bool:
+            found[:] = [one for one in talking.workspace.messages("agents") if one["ts"] == root]
+            return label in buttons(found[0])
+
+        wait_until(offers, f"the announcement offers {label}")
+        return found[0]
+
+    press(talking, "alice", announced("Pause"), "Pause")
+    press(talking, "alice", announced("Resume"), "Resume")
+    press(talking, "alice", announced("Pause"), "Status")
+    whispered(talking, "alice", "1 session, running")
+    press(talking, "alice", announced("Stop"), "Stop")
+    down = announced("Start")
+    press(talking, "alice", down, "Start")
+    announced("Pause")
+
+    assert "is stopped by alice" in down["text"]
+    replies = talking.bot_replies(root)
+    assert [sum(what in text for text in replies) for what in ("was paused", "was resumed", "was stopped")] == [1, 1, 1]

@@ -16,11 +16,12 @@ from functools import cache
 from pathlib import Path
 
 from core.base.failpoints import CRASH_VARIABLE, rearm
-from tests.support import choosing, losing, supervising, talking, world
+from tests.support import choosing, losing, pressing, supervising, talking, world
 
 PROGRAMS = {
     "choosing": choosing.main,
     "losing": losing.main,
+    "pressing": pressing.main,
     "supervising": supervising.main,
     "talking": talking.main,
     "world": world.main,
