@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -169,6 +170,23 @@ def test_nothing_is_typed_into_a_dialog_that_nobody_announced(bound: System, tol
     assert "❯ red" in during
     assert times(bound, "not an answer") == 1
     assert "You chose: red" in screen(bound)
+
+
+def test_below_the_dialog_stands_a_picture_of_the_terminal(bound: System) -> None:
+    """One for each dialog that is shown, as a file of the session's; nothing waited for it."""
+    menu(bound)
+    service = Service(bound)
+    service.shown()
+
+    def pictured() -> list[str]:
+        return [row["path"] for row in bound.database.read("SELECT path FROM outbox WHERE kind = 'attachment'")]
+
+    wait_until(pictured, "its picture is to be posted")
+    service.press("green")
+    service.until(lambda: get_standing(bound, "scribe").activity is ActivityState.IDLE, "its turn is over")
+
+    [path] = pictured()
+    assert Path(path).read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_row_says_what_the_dialog_is(bound: System) -> None:
