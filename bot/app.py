@@ -108,8 +108,7 @@ _TRIES, _PROCESSED_SECONDS = 4, 1.0  #: Slack refuses an image block until it ha
 async def show_picture(door: AsyncDoor, keep: Keep, url: str, name: str, author: str) -> None:
     """Show whoever asked a picture of the session's terminal, after its text. Best effort: the text stands there."""
     try:
-        called, content = await door.picture(name, author)
-        draft = picture_view(called, await asyncio.to_thread(keep, called, content))
+        draft = picture_view(*await door.picture(name, author, keep))
     except CoreError as error:
         log.warning("a terminal is not shown as a picture", extra={"session": name, "reason": str(error)})
         return

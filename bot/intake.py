@@ -27,7 +27,7 @@ from bot.settings import SlackSettings
 from bot.views import Clean
 from bot.words import mentioned, plain, quoted
 from core.base.clock import Clock
-from core.base.errors import ChannelError, StoreBroken
+from core.base.errors import ChannelError, Refused, StoreBroken
 from core.base.values import dataclass, replace
 from core.model.channel import (
     BoundThread,
@@ -52,6 +52,9 @@ _TAKING = 8  # of replies, each of which may go on into a terminal after it was 
 _KEEPING = 2  # threads that wait for the disk alone
 
 
+MOST_PICTURES = 8  #: of terminals, that are being made or wait for it
+
+
 class AsyncDoor:
     """Core's door, awaited. What takes replies in has threads of its own: nothing else keeps one waiting.
 
@@ -67,11 +70,14 @@ class AsyncDoor:
         self._asking = ThreadPoolExecutor(_ASKING, "asking")
         self._pressing = ThreadPoolExecutor(_ASKING, "pressing")
         self._ordering = ThreadPoolExecutor(_ASKING, "ordering")
+        self._picturing = ThreadPoolExecutor(1, "picturing")
+        self._pictures = 0  #: that are being made, or wait for it
 
     def close(self) -> None:
         """Return once all that was asked is answered."""
         for threads in (self._taking, self._keeping, self._asking, self._pressing, self._ordering):
             threads.shutdown()
+        self._picturing.shutdown(wait=False, cancel_futures=True)  # nobody waits for one
 
     async def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict | None, ...]:
         """Hand replies over; once this returns they are on the disk, but for those that have to come again (None).
@@ -157,9 +163,24 @@ class AsyncDoor:
         """Report a person without the right, with the verb or the button's action."""
         await asyncio.to_thread(self._door.refuse, KIND, author, what, name=name, press=press)
 
-    async def picture(self, name: str, author: str) -> tuple[str, bytes]:
-        """Return what a picture of the session's terminal is called, and the picture. Raises CoreError."""
-        return await asyncio.to_thread(self._door.picture, name, author)
+    async def picture(self, name: str, author: str, keep: Callable[[str, bytes], str]) -> tuple[str, str]:
+        """Draw the session's terminal, let it be kept, and return what it is called and where it is kept.
+
+        By a thread of its own: it takes seconds, and replies do not wait for it. Raises CoreError, Refused where many
+        wait already.
+        """
+        if self._pictures >= MOST_PICTURES:
+            raise Refused(f"{MOST_PICTURES} pictures are being made, which is all that there may be", "ask again later")
+
+        def made() -> tuple[str, str]:
+            called, content = self._door.picture(name, author)
+            return called, keep(called, content)
+
+        self._pictures += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._picturing, made)
+        finally:
+            self._pictures -= 1
 
     async def shown(self, draft: Callable[[Clean], Drawn]) -> Drawn:
         """Return what a draft becomes with people's names in its texts, once core has taken the secrets out of them."""

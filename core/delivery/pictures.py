@@ -65,12 +65,21 @@ def _without_secrets(frame: Frame, lines: str, redactor: Redactor) -> Rows:
     return masked(rows_of(frame), frame.columns, redactor.cuts, known)
 
 
+def font() -> str:
+    """Return the file of the font that terminals are drawn with, "" for Pillow's own. Raises NoPicture."""
+    return _said_by_program("--font", given=b"").decode(errors="replace").strip()
+
+
 def _drawn(told: object) -> bytes:
-    program = [sys.executable, "-I", str(Path(drawing.__file__))]
+    return _said_by_program(given=json.dumps(told).encode())
+
+
+def _said_by_program(*words: str, given: bytes) -> bytes:
+    program = [sys.executable, "-I", str(Path(drawing.__file__)), *words]
     try:
         made = subprocess.run(
             program,
-            input=json.dumps(told).encode(),
+            input=given,
             capture_output=True,
             timeout=_DRAWN_SECONDS,
             env={"PATH": _PATH, "HOME": str(Path.home())},

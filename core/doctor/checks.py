@@ -48,6 +48,8 @@ def _all(system: System, config: Path | None, environ: Mapping[str, str], *, liv
     yield Check("sessions", _SECONDS, partial(state.sessions, system))
     yield Check("database", state.DATABASE_SECONDS, partial(state.database, system))
     yield Check("service", _SECONDS, partial(state.service, settings, system))
+    if enabled:
+        yield Check("pictures", _SECONDS, machine.pictures)
     for name in enabled:
         yield Check(f"{name}: check", chats.SECONDS, partial(chats.chat, system, name))
         if live:

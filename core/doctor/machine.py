@@ -11,6 +11,7 @@ from pathlib import Path
 from core.base.errors import StoreBroken
 from core.base.files import check_room
 from core.base.paths import StatePaths
+from core.delivery.pictures import NoPicture, font
 from core.model.health import Finding, State
 
 _DESCRIPTORS = 1024  #: some hundred sessions, each with a few files open
@@ -55,6 +56,20 @@ def descriptors(limits: tuple[int, int] | None = None) -> Iterator[Finding]:
         yield Finding("descriptors", State.WARNING, f"{shown} files may be open: too few for many sessions", remedy)
     else:
         yield Finding("descriptors", State.OK, f"{soft} files may be open, {shown} by the hard limit")
+
+
+def pictures() -> Iterator[Finding]:
+    """Look at what draws terminals as pictures for a chat; nothing else needs it."""
+    fonts = "install a fixed-width font, such as fonts-dejavu-core"
+    try:
+        found = font()
+    except NoPicture as error:
+        yield Finding("pictures", State.WARNING, error.message, "install Pillow beside the-loop")
+        return
+    if found:
+        yield Finding("pictures", State.OK, f"terminals are drawn with {found}")
+    else:
+        yield Finding("pictures", State.WARNING, "no font that is known: terminals are drawn in Latin letters", fonts)
 
 
 def disk(local: Path) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """Draw a terminal's screen as a PNG: a program of its own, which imports Pillow and nothing of ours.
 
 It reads a drawing (`core.model.cells.drawing_of`) as JSON from standard input, and writes the PNG to standard output.
+With `--font` it prints the file of the font that it would draw with; an empty line for Pillow's own.
 Exit codes: 3 without Pillow, 1 with a reason on standard error. It gets no environment and has limits of memory and
 time: what a terminal shows is not ours.
 """
@@ -166,6 +167,12 @@ def main() -> int:
     if sys.platform.startswith("linux"):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     try:
+        if sys.argv[1:] == ["--font"]:
+            import PIL  # noqa: F401  - whether it is there
+
+            there = _fonts_there()
+            sys.stdout.write(next((there[first] for first, _ in _FIXED if first in there), "") + "\n")
+            return 0
         made = draw(json.load(sys.stdin.buffer))
     except ImportError:
         return NO_PILLOW

@@ -62,6 +62,8 @@ class Door:
         self.wrong: dict[str, str] = {}
         self.lookers: list[str] = []
         self.picture_error: CoreError | None = None
+        self.drawing = threading.Event()  #: cleared: a picture takes until it is set
+        self.drawing.set()
         self.refused: list[Refusal] = []
         self.states: list[tuple[bool, str]] = []
         self.sessions: list[Mapping[str, Any]] = []
@@ -175,6 +177,7 @@ class Door:
     def picture(self, name: str, author: str) -> tuple[str, bytes]:
         """Return the picture of the test, and note who asked."""
         self.lookers.append(author)
+        self.drawing.wait(PATIENCE)
         if self.picture_error is not None:
             raise self.picture_error
         return f"{name}-2026-11-30-210500.png", PICTURE

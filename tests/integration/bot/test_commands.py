@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from bot.intake import MOST_PICTURES
 from core.base.errors import NotPermitted, TmuxSilent, UnknownSession
 from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import PICTURE, Door, Refusal, Served
+from tests.support.tmux import wait_until
 
 ROWS = [
     {"name": "scribe", "running": True, "activity": "idle", "queued": 2, "harness": "claude", "cwd": "/srv/<a>"},
@@ -328,3 +330,22 @@ def test_a_terminal_that_cannot_be_drawn_is_shown_as_text(
     workspace.wait_for_ephemeral("alice", lambda message: message["text"] == "screen done")
     door.wait(lambda own: own.lookers or None)
     assert [message["text"] for message in workspace.ephemerals("agents", "alice")] == ["screen done"]
+
+
+def test_pictures_keep_nobody_waiting(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """While one takes long, texts are answered at once; more than a few are not made at all."""
+    door.drawing.clear()
+    for _ in range(MOST_PICTURES + 2):
+        workspace.command("alice", "agents", "/the-loop screen scribe")
+    workspace.command("alice", "agents", "/the-loop help")
+    workspace.wait_for_ephemeral("alice", lambda message: message["text"].startswith("Commands: "))
+
+    def texts(end: str) -> int:
+        return sum(message["text"].endswith(end) for message in workspace.ephemerals("agents", "alice"))
+
+    wait_until(lambda: texts("screen done") == MOST_PICTURES + 2, "each has its text")
+    before = texts(".png")
+    door.drawing.set()
+    wait_until(lambda: texts(".png") == MOST_PICTURES, "those that were taken have their picture")
+
+    assert before == 0

@@ -13,7 +13,7 @@ from core.base.redaction import redactor_of
 from core.base.values import replace
 from core.delivery import pictures
 from core.delivery.dialogs import show
-from core.delivery.pictures import NoPicture, picture, post_picture
+from core.delivery.pictures import NoPicture, font, picture, post_picture
 from core.lifecycle.start import start_standing
 from core.model.asking import RequestState
 from core.model.dialog import Dialog
@@ -89,6 +89,11 @@ def test_a_dialog_has_a_picture_below_it(bound: System) -> None:
     assert path.read_bytes().startswith(PNG)
     assert (path.name.startswith("scribe-20"), path.suffix, path.stat().st_mode & 0o777) == (True, ".png", 0o600)
     assert bound.outbox.get("p-picture-q-later-file") is None
+
+
+def test_the_font_is_one_that_the_machine_has() -> None:
+    """`the-loop doctor` names it."""
+    assert font() == "" or Path(font()).is_file()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.delivery.pictures import NoPicture
 from core.doctor import machine
 from core.harness.logins import login_of
 from core.model.health import State
@@ -90,3 +91,27 @@ def test_of_other_programs_no_log_in_is_looked_for() -> None:
     """The bundled agent needs none, and nothing is known of a program that somebody describes."""
     assert login_of("bundled", {}) is None
     assert login_of("mine", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "state", "part"),
+    [
+        ("/fonts/DejaVuSansMono.ttf", State.OK, "DejaVuSansMono"),
+        ("", State.WARNING, "Latin letters"),
+        (NoPicture("Pillow is not installed"), State.WARNING, "Pillow is not installed"),
+    ],
+)
+def test_whether_terminals_can_be_drawn(
+    monkeypatch: pytest.MonkeyPatch, said: str | NoPicture, state: State, part: str
+) -> None:
+    """It is no failure where they cannot: their text is shown."""
+
+    def font() -> str:
+        if isinstance(said, NoPicture):
+            raise said
+        return said
+
+    monkeypatch.setattr(machine, "font", font)
+    [finding] = machine.pictures()
+
+    assert (finding.state, part in finding.detail, bool(finding.remedy)) == (state, True, state is not State.OK)
