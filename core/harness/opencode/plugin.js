@@ -137,11 +137,13 @@ function onMessage({ info }) {
   }
   if (info.sessionID !== session) return
   if (fresh && info.parentID && !info.error && !info.time?.completed) takes(info.parentID)
+  if (!turn || info.parentID < turn) return // news of a turn that is over: a failed one's message is written once more
   if (FINISHED(info) && !info.summary) over = info.id // what a compaction has written is no answer
   if (info.error) failed(info.error)
 }
 
 function failed(error) {
+  if (!turn) return
   if (error.name === "MessageAbortedError") silent = true
   else failure = { error: String(error.name ?? "error"), message: String(error.data?.message ?? ""), status: error.data?.statusCode }
 }

@@ -62,7 +62,7 @@ KIT = Kit(
     cancel=("Escape", "Escape"),
     anew="/new",
     hooks_off=_hooks_off,
-    failures={"[[error 401 for 5 nobody]]": "not logged in"},  # it sends what failed again, with the next message
+    failures={"[[error 401 for 1 nobody]]": "not logged in"},  # it sends what failed again, with the next message
     lacks={Ability.TASKS: "it keeps no record of what a tool leaves in the background"},
 )
 
