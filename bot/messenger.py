@@ -12,6 +12,7 @@ import logging
 import threading
 import urllib.request
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from bot.documents import Document
 from bot.markdown import dated, file_name, fitted, is_file_of, wire
 from bot.payloads import Identity, Post
 from bot.settings import SlackSettings, on_loopback, url_parts
-from core.base.clock import Clock
+from core.base.clock import Clock, Deadline
 from core.base.errors import ChannelError
 from core.base.files import read_plain
 from core.base.names import standing_ref
@@ -91,6 +92,7 @@ TEXT_MAX = 38_000  #: chat.postMessage cuts silently above 40,000
 UPDATE_MAX = 3_800  #: chat.update refuses above some 4,000
 _PROBE = "the-loop tests whether messages come back. This one is removed at once."
 _PAGE = 200
+_PROCESSED_SECONDS, _POLL_SECONDS = 10.0, 0.3  #: for a file that has been uploaded
 _MOST_BYTES = 1 << 26  #: of a file; what an agent may attach is smaller
 _MARKDOWN = frozenset(
     {
@@ -298,8 +300,20 @@ class Messenger:
         return Posted(own.team, channel, "")
 
     def keep(self, name: str, content: bytes) -> str:
-        """Upload a file that is shared nowhere, and return its id: an image block shows it. Raises ChannelError."""
-        return upload(self._client(), "", "", name, name, content)
+        """Upload a file that is shared nowhere, and return its id: an image block shows it. Raises ChannelError.
+
+        Slack looks at a file after it has said that the upload is complete, and refuses blocks with it until then: its
+        type is told from then on (https://github.com/slackapi/slack-github-action/issues/413).
+        """
+        client = self._client()
+        file_id = upload(client, "", "", name, name, content)
+        deadline = Deadline(self._clock, _PROCESSED_SECONDS)
+        with suppress(ChannelError):  # without the scope it is not known: whoever shows it tries more than once
+            while not deadline.passed():
+                if payloads.is_processed(answer("files.info", "", lambda: client.files_info(file=file_id))):
+                    break
+                self._clock.pause(_POLL_SECONDS)
+        return file_id
 
     def _buttons(self, post: NewPost) -> tuple[Button, ...]:
         """Return the post's buttons without those that nobody may press; a label may be an agent's words."""

@@ -251,6 +251,11 @@ def upload_address(answer: Document) -> tuple[str, str]:
     return text_of(answer, "upload_url"), text_of(answer, "file_id")
 
 
+def is_processed(answer: Document) -> bool:
+    """Return whether Slack has looked at the file of a files.info answer."""
+    return bool(text_of(mapping_of(answer, "file"), "mimetype"))
+
+
 def _own_payload(message: Document) -> Document:
     found = mapping_of(message, "metadata")
     return mapping_of(found, "event_payload") if text_of(found, "event_type") == "the_loop_post" else {}

@@ -47,6 +47,7 @@ OPTION_TEXT_MAX = 75
 OPTION_VALUE_MAX = 150
 
 _EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:-]{1,255}")
+_FILE_ID = re.compile(r"F[A-Z0-9]{8,}")
 _OTHER_BLOCKS = {"rich_text", "video", "file", "input", "table", "context_actions", "plan", "task_card"}
 
 
@@ -276,6 +277,8 @@ def _check_image(block: Json, where: str, problems: _Problems) -> None:
         problems.note(f"{where}/image_url", f"must be a string of less than {URL_MAX + 1} characters")
     if file is not None and (not isinstance(file, dict) or len({"id", "url"} & set(file)) != 1):
         problems.note(f"{where}/slack_file", "must have one of id and url")
+    elif file is not None and "id" in file and not _FILE_ID.fullmatch(str(file["id"])):
+        problems.note(f"{where}/slack_file/id", "input must match regex pattern: ^[F][A-Z0-9]{8,}$")
     alternative = block.get("alt_text")
     if not isinstance(alternative, str) or not 0 < len(alternative) <= ALT_TEXT_MAX:
         problems.note(f"{where}/alt_text", f"must be a string of 1 to {ALT_TEXT_MAX} characters")

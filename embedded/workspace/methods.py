@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import mimetypes
 import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from embedded.workspace import limits
-from embedded.workspace.model import ApiError, App, Channel, Json, decode_cursor, encode_cursor, new_id, parse_ts
+from embedded.workspace.model import ApiError, App, Channel, Json, Store, decode_cursor, encode_cursor, new_id, parse_ts
 from embedded.workspace.room import Room
 from embedded.workspace.shapes import (
     bot_fields,
@@ -477,6 +480,14 @@ def _get_upload_url(call: Call) -> Json:
     return {"upload_url": f"{call.room.base_url}/upload/{ticket}", "file_id": file_id}
 
 
+_LOOKED_AT_SECONDS = 0.2  #: from an upload to the end of what the server does with the file
+
+
+def _look_at(store: Store, doc: Json) -> None:
+    with suppress(sqlite3.ProgrammingError):  # the workspace has ended meanwhile
+        store.describe_file(doc)
+
+
 def _complete_upload(call: Call) -> Json:
     """Share uploaded files. As with Slack the answer knows nothing of the message that shows them."""
     listed: Any = call.structure("files", "invalid_arguments")
@@ -494,7 +505,11 @@ def _complete_upload(call: Call) -> Json:
             kind = mimetypes.guess_type(upload.name)[0] or "text/plain"
             doc: Json = {"id": upload.file_id, "name": upload.name, "title": title, "mimetype": kind, "mode": "hosted"}
             doc |= {"size": len(upload.content), "user": call.app.bot_user, "is_external": False}
-            call.room.store.put_file(doc, upload.content)
+            if channel is None:  # as with Slack it is looked at later: until then it has no type, and no block shows it
+                call.room.store.put_file({**doc, "mimetype": ""}, upload.content)
+                asyncio.get_running_loop().call_later(_LOOKED_AT_SECONDS, _look_at, call.room.store, doc)
+            else:
+                call.room.store.put_file(doc, upload.content)
     if channel is not None:
         fields: Json = {**bot_fields(call.app, call.room.team["id"]), "text": call.text("initial_comment")}
         fields |= {"subtype": "file_share", "files": [entry["id"] for entry in listed], "upload": True}

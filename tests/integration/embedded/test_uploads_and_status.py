@@ -12,6 +12,7 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
 from embedded.workspace.thread import WorkspaceThread
+from tests.support.tmux import wait_until
 
 
 @pytest.fixture
@@ -127,6 +128,15 @@ def test_a_picture_is_shown_only_if_the_app_may_see_it_and_it_is_one(
         urllib.request.urlopen(sent, timeout=10).close()
         client.files_completeUploadExternal(files=[{"id": granted["file_id"], "title": name}])
         ids[name] = granted["file_id"]
+    untyped = client.files_info(file=ids["a.png"])["file"]["mimetype"]
+    early = _code(
+        lambda: client.chat_postMessage(
+            channel=workspace.channel_id("agents"),
+            text="a",
+            blocks=[{"type": "image", "slack_file": {"id": ids["a.png"]}, "alt_text": "a"}],
+        )
+    )
+    wait_until(lambda: client.files_info(file=ids["a.png"])["file"]["mimetype"], "the picture has been looked at")
 
     def show(file_id: str) -> str:
         block = {"type": "image", "slack_file": {"id": file_id}, "alt_text": "a"}
@@ -137,5 +147,6 @@ def test_a_picture_is_shown_only_if_the_app_may_see_it_and_it_is_one(
         text="a",
         blocks=[{"type": "image", "slack_file": {"id": ids["a.png"]}, "alt_text": "a"}],
     )
-    assert [show(ids["a.txt"]), show("F0")] == ["invalid_blocks", "invalid_blocks"]
+    assert [show(ids["a.txt"]), show("F00000000")] == ["invalid_blocks", "invalid_blocks"]
+    assert (untyped, early) == ("", "invalid_blocks")
     assert len(workspace.messages("agents")) == 1

@@ -64,7 +64,7 @@ def _confirm(**members: Any) -> dict[str, Any]:
 
 
 def _image(**members: Any) -> dict[str, Any]:
-    return {"type": "image", "slack_file": {"id": "F1"}, "alt_text": "x", **members}
+    return {"type": "image", "slack_file": {"id": "F12345678"}, "alt_text": "x", **members}
 
 
 LIMITS: list[tuple[str, Callable[[int], dict[str, Any]], int]] = [
@@ -126,8 +126,9 @@ def test_limit_is_met_exactly(make: Callable[[int], dict[str, Any]], most: int) 
         _confirm(style="warning"),
         {"type": "image", "alt_text": "x"},
         _image(image_url="https://example.com/x.png"),
-        _image(slack_file={"id": "F1", "url": "https://example.com/x.png"}),
+        _image(slack_file={"id": "F12345678", "url": "https://example.com/x.png"}),
         _image(slack_file={}),
+        _image(slack_file={"id": "https://example.com/x.png"}),
         _image(alt_text=""),
         {"type": "markdown", "text": ""},
         {"type": "divider", "text": "x"},
