@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +27,7 @@ from bot.clients import ASYNC_FAILURES, channel_error, quiet_logger, redact, res
 from bot.creating import CALLBACK, Creating, Form, form_of
 from bot.directory import Directory
 from bot.documents import Document
+from bot.home import Homes
 from bot.intake import ASK_SECONDS, AsyncDoor, commit_before_ack
 from bot.payloads import COMMAND, KIND, Command, Identity
 from bot.settings import SlackSettings
@@ -33,6 +35,7 @@ from bot.views import (
     ALL,
     WHICH,
     Draft,
+    direct_help,
     help_view,
     list_view,
     loops_view,
@@ -44,7 +47,7 @@ from bot.views import (
     which_view,
 )
 from core import commandtable
-from core.base.errors import ChannelError, CoreError, UnknownSession
+from core.base.errors import ChannelError, CoreError, StoreBroken, UnknownSession
 from core.base.values import dataclass, field, replace
 from core.commandtable import COMMANDS, check_bound, in_chat
 from core.model.asking import Role
@@ -127,6 +130,8 @@ class Buttons:
     directory: Directory
     settings: SlackSettings
     identity: Callable[[], payloads.Identity | None]
+    creating: Creating
+    homes: Homes
 
 
 def register_buttons(app: AsyncApp, buttons: Buttons) -> None:
@@ -135,6 +140,12 @@ def register_buttons(app: AsyncApp, buttons: Buttons) -> None:
     async def run(ack: AsyncAck, body: dict[str, Any]) -> None:
         await ack()
         url, told = payloads.response_url(body), await pressed(body, buttons)
+        if payloads.on_home(body):
+            member = payloads.member_of(body)
+            if told.draft is not None:
+                await buttons.creating.tell(member, await buttons.door.shown(told.draft))
+            await buttons.homes.changed(member)
+            return
         if told.draft is not None:
             await respond(buttons.door, url, told.draft)
         if told.terminal:
@@ -206,6 +217,10 @@ class Sessions:
     has_role: Callable[[str, Role], bool]
     team: Callable[[], str]
     creating: Creating
+    homes: Homes
+    identity: Callable[[], payloads.Identity | None]
+    now: Callable[[], datetime]
+    told: dict[str, str] = field(default_factory=dict)  #: strangers who were answered directly, and the day
     commands: Mapping[str, commandtable.Command] = field(default_factory=lambda: in_chat(COMMANDS))
 
     async def known(self, asked: Command) -> tuple[Command, bool]:
@@ -340,6 +355,79 @@ async def _may_create(form: Form, sessions: Sessions) -> tuple[Command, str]:
     return asked, f"You may not create sessions: {_OPERATORS_ONLY}"
 
 
+def register_home(app: AsyncApp, sessions: Sessions) -> None:
+    """Register for whoever looks at the app's page."""
+
+    async def run(body: dict[str, Any]) -> None:
+        member, tab = payloads.home_opened(body)
+        if not member or tab != "home":
+            return
+        try:
+            asked, permitted = await sessions.known(Command(member, sessions.team(), (), ""))
+        except ChannelError as error:
+            log.warning("a Home tab was not shown", extra={"author": member, "reason": str(error)})
+            await sessions.homes.opened(member, "", "Slack could not identify you. Open this page again.")
+            return
+        await sessions.homes.opened(
+            member, asked.user if permitted else "", f"You are not on it. Your member id is `{asked.user}`."
+        )
+
+    app.event("app_home_opened")(run)
+
+
+_DIRECT = ("status", "list")  #: what can be said directly
+_STRANGERS = 1000  #: that are remembered
+_HEARD = timedelta(hours=25)  #: so long Slack may send an event again
+
+
+def register_direct(app: AsyncApp, sessions: Sessions) -> None:
+    """Register for what people write to the bot directly; each message is answered once."""
+
+    async def run(body: dict[str, Any]) -> None:
+        own = sessions.identity()
+        found = payloads.direct(body, own) if own is not None else None
+        if found is None:
+            return
+        asked, place, ts = found
+        until = sessions.now() + _HEARD
+        try:
+            first = await asyncio.to_thread(sessions.door.heard, f"direct:{place}:{ts}", until, durable=False)
+        except StoreBroken as error:
+            log.warning("a direct message was not taken", extra={"author": asked.user, "reason": str(error)})
+            return
+        if not first:
+            return
+        draft = await _answered_directly(asked, sessions)
+        if draft is not None:
+            await sessions.creating.tell(place, await sessions.door.shown(draft))
+
+    async def matches(body: dict[str, Any]) -> bool:
+        return payloads.is_direct(body)
+
+    app.event("message", matchers=[matches])(run)
+
+
+async def _answered_directly(asked: Command, sessions: Sessions) -> Draft | None:
+    """Return what somebody is told who wrote to the bot; None for a stranger who was answered today."""
+    try:
+        known, permitted = await sessions.known(asked)
+    except ChannelError as error:
+        log.warning("a direct message was not taken", extra={"author": asked.user, "reason": str(error)})
+        return plain_view(f"{NOT_SAID} Say it again.")
+    if permitted:
+        words = asked.words if asked.verb in _DIRECT else (_HELP,)
+        found = (await answer(replace(asked, words=words[:1]), sessions)).draft
+        return direct_help(found) if found is not None and words == (_HELP,) else found
+    today = sessions.now().date().isoformat()
+    if sessions.told.get(known.user) == today:
+        return None
+    if len(sessions.told) >= _STRANGERS:
+        sessions.told.clear()
+    sessions.told[known.user] = today
+    await sessions.door.refuse(known.user, "direct message")
+    return refusal_view("use this app", known.user)
+
+
 def register_others(app: AsyncApp) -> None:
     """Register the catch-all; it must come after all others."""
     app.event(re.compile(".*"))(unasked)
@@ -349,7 +437,8 @@ async def unasked() -> None:
     """Do nothing: nobody here waits for this event."""
 
 
-EVENTS = ("message.channels", "message.groups")  #: the subscriptions that bring them
+#: The subscriptions that bring what is listened to.
+EVENTS = ("app_home_opened", "message.channels", "message.groups", "message.im")
 
 
 def register_replies(app: AsyncApp) -> None:
@@ -363,10 +452,12 @@ async def taken() -> None:
 
 def register_listeners(app: AsyncApp, sessions: Sessions, buttons: Buttons) -> None:
     """Register all listeners; the catch-all comes last."""
+    register_direct(app, sessions)
     register_replies(app)
     register_command(app, sessions)
     register_buttons(app, buttons)
     register_form(app, sessions)
+    register_home(app, sessions)
     register_others(app)
 
 

@@ -17,6 +17,7 @@ from bot.connection import Connection, Pace, Poller, Reader, Reading, Standing
 from bot.creating import Creating
 from bot.directory import Directory, Naming
 from bot.files import FilePace, Files
+from bot.home import Homes
 from bot.http import HttpReader, Patience, signed
 from bot.intake import AsyncDoor, Intake
 from bot.messenger import Messenger
@@ -100,9 +101,13 @@ class SlackChannel:
         sweeper = Sweeper(client, self._tokens, own, door, intake, self._clock, self._sweep_pace, polls=polls)
         files = Files(self._settings, self._tokens, client, own, door, self._file_pace)
         intake.committed, intake.missed, intake.unordered = files.ask, sweeper.missed, sweeper.read_soon
-        buttons = Buttons(door, self._messenger.keep, directory, self._settings, lambda: own.identity)
         creating = Creating(client, self._tokens, door, directory, self._settings)
-        sessions = Sessions(door, self._messenger.keep, directory, self._settings, self.has_role, own.team, creating)
+        homes = Homes(client, self._tokens, door, self.link, self._clock, self._pace.home)
+        keep, settings, identity = self._messenger.keep, self._settings, lambda: own.identity
+        buttons = Buttons(door, keep, directory, settings, identity, creating, homes)
+        sessions = Sessions(
+            door, keep, directory, settings, self.has_role, own.team, creating, homes, identity, self._clock.now
+        )
         app = build_app(client, own, sessions, buttons)
         reading = Reading(app, client, self._tokens, own, intake, sweeper, Standing(door))
         reader: Reader | None = None
@@ -119,7 +124,7 @@ class SlackChannel:
         try:
             async with asyncio.TaskGroup() as group:
                 beside = [group.create_task(work) for work in (intake.run(), files.run(), _watch(stopping, stop))]
-                beside += [group.create_task(sweeper.run())] if mode != "poll" else []
+                beside += [group.create_task(work) for work in (sweeper.run(), homes.run())] if mode != "poll" else []
                 await reader.run(stop)
                 for task in beside:
                     task.cancel()

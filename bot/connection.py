@@ -418,6 +418,7 @@ class Pace:
     ping: float = 5.0
     pong: float = 30.0  #: an older last pong means that the connection is dead
     lookup: float = 10.0  #: for so long a member whom Slack did not tell of is not asked for again
+    home: float = 10.0  #: between two looks whether an open Home tab has changed
     steady: float = 10.0  #: a connection that lived shorter than this counts as a failed attempt
     count: float = 300.0  #: so soon others that were connected are counted again, and then less and less often
     count_most: float = 3600.0

@@ -175,7 +175,8 @@ class Creating:
                 found["channel"] = closed
             for field, fault in (await self._door.faults(creation)).items():
                 found.setdefault(_BLOCKS.get(field, field), fault)
-        return creation, {block: fault[:_ERROR] for block, fault in found.items()}
+            shown = await self._door.shown(lambda clean: {block: clean(fault) for block, fault in found.items()})
+        return creation, {block: fault[:_ERROR] for block, fault in shown.items()}
 
     async def create(self, creation: IncomingCreation) -> Draft:
         """Create the session, and return what its author is told."""

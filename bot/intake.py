@@ -40,6 +40,7 @@ from core.model.channel import (
     PrivateAnswer,
     Swept,
     Verdict,
+    Waiting,
 )
 from core.model.message import Fetch, Fetched
 
@@ -138,6 +139,10 @@ class AsyncDoor:
     async def rows(self, author: str) -> tuple[Mapping[str, Any], ...]:
         """Return the rows of `list` that the author may see. Raises CoreError."""
         return await asyncio.get_running_loop().run_in_executor(self._asking, self._door.rows, author)
+
+    async def waiting(self, kind: str, author: str) -> tuple[Waiting, ...]:
+        """Return what waits for the author's answer. Raises CoreError."""
+        return await asyncio.get_running_loop().run_in_executor(self._asking, self._door.waiting, kind, author)
 
     async def press(self, press: IncomingPress) -> PrivateAnswer:
         """Do what a button is for. Raises CoreError."""

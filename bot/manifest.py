@@ -48,11 +48,17 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "usergroups.list": ("usergroups:read",),
     "users.info": ("users:read",),
     "views.open": (),
+    "views.publish": (),
 }
 EVENTS: Mapping[str, tuple[str, ...]] = {
+    "app_home_opened": (),
     "message.channels": ("channels:history",),
     "message.groups": ("groups:history",),
+    "message.im": ("im:history",),
 }
+
+
+_APP_HOME = {"home_tab_enabled": True, "messages_tab_enabled": True, "messages_tab_read_only_enabled": False}
 
 
 def scopes(mode: str = "socket") -> tuple[str, ...]:
@@ -83,6 +89,7 @@ def document(mode: str = "socket", url: str = "") -> dict[str, Any]:
         },
         "features": {
             "bot_user": {"display_name": NAME, "always_online": False},
+            **({"app_home": _APP_HOME} if arrives else {}),
             **({"slash_commands": [_command(COMMAND, request_url)]} if arrives else {}),
         },
         "oauth_config": {"scopes": {"bot": list(scopes(mode))}},

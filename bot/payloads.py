@@ -357,6 +357,8 @@ def reply(payload: Document, own: Identity) -> IncomingReply | Ignored:
     event = mapping_of(payload, "event")
     if text_of(event, "type") != "message":
         return Ignored("no-message")
+    if is_direct(payload):
+        return Ignored("direct")
     if any(not isinstance(event.get(key), str | None) for key in _DECIDING):
         return Ignored("malformed")
     subtype = text_of(event, "subtype")
@@ -507,17 +509,64 @@ def command(body: Document) -> Command:
     )
 
 
+_HOME = "home"
+
+
+def home_block(channel: str, thread: str, ts: str, number: str) -> str:
+    """Return the id of a row of buttons on a Home tab: it names the message that they belong to."""
+    return ":".join((_HOME, channel, thread, ts, number))
+
+
+def on_home(body: Document) -> bool:
+    """Return whether a button was pressed on a Home tab, which has no channel and no response URL."""
+    return text_of(mapping_of(body, "view"), "type") == "home"
+
+
+def home_opened(payload: Document) -> tuple[str, str]:
+    """Return who has opened which tab of the app's page."""
+    event = event_of(payload)
+    return text_of(event, "user"), text_of(event, "tab")
+
+
+def is_direct(payload: Document) -> bool:
+    """Return whether an event is a message that somebody wrote to the bot directly."""
+    event = event_of(payload)
+    return text_of(event, "type") == "message" and text_of(event, "channel_type") == "im"
+
+
+def direct(payload: Document, own: Identity) -> tuple[Command, str, str] | None:
+    """Return what a direct message asks, its channel, and its time stamp; None for what no person has just written."""
+    event = event_of(payload)
+    changed = event.get("message") is not None or event.get("hidden") not in (None, False)
+    if changed or _is_bot(event) or text_of(event, "subtype") not in SHAPES or text_of(event, "user") == own.user:
+        return None
+    channel, ts, said = text_of(event, "channel"), text_of(event, "ts"), plain(event)
+    if not channel or not TIME_STAMP.fullmatch(ts):
+        return None
+    team = _author_team(event, own, shared=False) or own.team  # users.info has the last word
+    return Command(text_of(event, "user"), team, tuple(said.split()), ""), channel, ts
+
+
 def press(body: Document, own: Identity) -> IncomingPress | None:
     """Return what a `block_actions` payload tells of a pressed button; None where it is no button in a thread."""
     listed = body.get("actions")
     action = listed[0] if isinstance(listed, list) and listed and is_mapping(listed[0]) else {}
     container, message, user = (mapping_of(body, key) for key in ("container", "message", "user"))
+    ts = text_of(container, "message_ts")
+    place = (
+        text_of(mapping_of(body, "channel"), "id") or text_of(container, "channel_id"),
+        text_of(container, "thread_ts") or text_of(message, "thread_ts") or ts,
+        ts,
+    )
+    if on_home(body):
+        kept = text_of(action, "block_id").split(":")
+        place = (kept[1], kept[2], kept[3]) if len(kept) == 5 and kept[0] == _HOME else ("", "", "")
     found = IncomingPress(
         channel_kind=KIND,
         team=own.team,
-        channel=text_of(mapping_of(body, "channel"), "id") or text_of(container, "channel_id"),
-        thread=text_of(container, "thread_ts") or text_of(message, "thread_ts") or text_of(container, "message_ts"),
-        ts=text_of(container, "message_ts"),
+        channel=place[0],
+        thread=place[1],
+        ts=place[2],
         author=text_of(user, "id"),
         author_name=text_of(user, "id"),
         author_team=text_of(user, "team_id"),
@@ -543,6 +592,11 @@ def choice(body: Document, one: str, every: str) -> Command | None:
     else:
         return None
     return Command(text_of(user, "id"), text_of(user, "team_id"), words, response_url(body), every=len(words) == 1)
+
+
+def member_of(body: Document) -> str:
+    """Return the id of who pressed a button."""
+    return text_of(mapping_of(body, "user"), "id")
 
 
 def response_url(body: Document) -> str:

@@ -111,6 +111,17 @@ def help_view(unknown: str, commands: Sequence[Command]) -> Draft:
     return drawn
 
 
+def direct_help(commands: Draft) -> Draft:
+    """Return what the bot says to somebody who writes to it directly: what it understands here, then the commands."""
+
+    def drawn(clean: Clean) -> View:
+        here = "Here you can write `status` or `list`. Everything else is a slash command, in any channel:"
+        view = commands(clean)
+        return View(here, (_section(here), *view.blocks))
+
+    return drawn
+
+
 def status_view(rows: Sequence[Row]) -> Draft:
     """Return one line a session."""
     return _rows_view(rows, _status_line)

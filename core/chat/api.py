@@ -27,6 +27,7 @@ from core.model.channel import (
     PrivateAnswer,
     Swept,
     Verdict,
+    Waiting,
 )
 from core.model.message import Fetch, Fetched
 from core.process.presence import Connections
@@ -168,6 +169,10 @@ class ChatApi:
         """Return the rows of the sessions that the author may steer, without secrets: they are shown in a chat."""
         rows = (row for row in list_standing(self._system) if self._orders.may_see(row.name, author))
         return tuple(self._redactor.redact_all(row.to_json()) for row in rows)
+
+    def waiting(self, channel_kind: str, author: str) -> tuple[Waiting, ...]:
+        """Return what waits for an answer in sessions that the author may steer. Raises StoreBroken."""
+        return self._presses.waiting(channel_kind, author)
 
     def press(self, press: IncomingPress) -> PrivateAnswer:
         """Do what a button is for. Raises CoreError."""

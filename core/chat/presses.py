@@ -16,7 +16,7 @@ from core.chat.answering import Answering, Given, NotAnswered
 from core.chat.commands import LINES, screen_told, share, told_of_one
 from core.chat.inbound import full, is_full
 from core.config.settings import secret_variables
-from core.delivery.permission_requests import Requests
+from core.delivery.permission_requests import Requests, post_of
 from core.delivery.saying import cancel_message, confirm_message
 from core.lifecycle.announce import renew_announcement
 from core.lifecycle.interrupt import interrupt_standing
@@ -25,8 +25,8 @@ from core.lifecycle.pause import change_conversation, pause_standing, restart_st
 from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.loops.verbs import Asker, stop_loop
-from core.model.asking import LOOKS, OF_SESSION, Button, Press, Role
-from core.model.channel import IncomingPress, PrivateAnswer
+from core.model.asking import LOOKS, OF_SESSION, Button, Press, Request, Role, buttons_of, text_of
+from core.model.channel import IncomingPress, PrivateAnswer, Waiting
 from core.model.message import WAITING, InboxRow, MessageState, sent_again
 from core.model.posts import ANNOUNCEMENTS, NewPost, OutboundKind, OutboxRow
 from core.model.reasons import Remedy
@@ -76,6 +76,29 @@ class Presses:
             return PrivateAnswer(self._done(press, row, button))
         except _No as refused:
             return PrivateAnswer(str(refused))
+
+    def waiting(self, kind: str, author: str) -> tuple[Waiting, ...]:
+        """Return what waits for an answer in sessions that the author may steer, the oldest first.
+
+        Only what stands in a thread, with those of its buttons that the author may press. Raises StoreBroken.
+        """
+        found = (self._waits(kind, Author(kind, author), request) for request in self._system.requests.open())
+        return tuple(one for one in found if one is not None)
+
+    def _waits(self, kind: str, author: Author, request: Request) -> Waiting | None:
+        if not self._may(author, Role.MEMBER, request.name):
+            return None
+        binding = self._system.bindings.of_session(request.uid, kind)
+        first = self._system.outbox.get(post_of(request).id)
+        if binding is None or first is None or not first.ts:
+            return None
+        buttons = tuple(button for button in buttons_of(request) if self._may(author, button.role, request.name))
+        text = self._redactor.redact(text_of(request))
+        return Waiting(request.name, text, buttons, binding.channel, binding.thread, first.ts)
+
+    def _may(self, author: Author, role: Role, name: str) -> bool:
+        settings, records = self._system.settings, self._system.records
+        return may_steer(settings, records, lambda one: self._holds(one, role), name, author)
 
     def _seen(self, name: str, what: Press) -> PrivateAnswer:
         """Return what whoever pressed it is shown of the session. Raises CoreError."""

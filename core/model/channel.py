@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from core.base.redaction import Redactor
 from core.base.values import dataclass
-from core.model.asking import Role
+from core.model.asking import Button, Role
 from core.model.health import Finding
 from core.model.message import Attachment, Fetch, Fetched
 from core.model.posts import Mark, NewPost, OutboundKind, ThreadSeen
@@ -106,6 +106,18 @@ class IncomingCreation:
     prompt: str
     channel: str  #: where its thread is to be; "": the configured channel
     authorized_users: tuple[str, ...] | None  #: who of the channel's list may steer it; None: all of them
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A permission or a question that waits for an answer, with the buttons that somebody may press, and its post."""
+
+    name: str  #: the session
+    text: str
+    buttons: tuple[Button, ...]
+    channel: str
+    thread: str
+    ts: str
 
 
 @dataclass(frozen=True)
@@ -211,6 +223,10 @@ class CoreApi(Protocol):
 
     def rows(self, author: str) -> tuple[Mapping[str, Any], ...]:
         """Return the rows of `list` that the author may see: those of the sessions that they may steer."""
+        ...
+
+    def waiting(self, channel_kind: str, author: str) -> tuple[Waiting, ...]:
+        """Return what waits for an answer in sessions that the author may steer, the oldest first."""
         ...
 
     def press(self, press: IncomingPress) -> PrivateAnswer:

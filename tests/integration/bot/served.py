@@ -27,6 +27,7 @@ from core.model.channel import (
     PrivateAnswer,
     Swept,
     Verdict,
+    Waiting,
 )
 from core.model.message import Fetch, Fetched
 from core.model.posts import NewPost, OutboundKind
@@ -60,6 +61,7 @@ class Door:
         self.orders: list[IncomingOrder] = []
         self.creations: list[IncomingCreation] = []
         self.wrong: dict[str, str] = {}
+        self.questions: list[Waiting] = []
         self.lookers: list[str] = []
         self.picture_error: CoreError | None = None
         self.drawing = threading.Event()  #: cleared: a picture takes until it is set
@@ -160,6 +162,10 @@ class Door:
         if self.rows_error is not None:
             raise self.rows_error
         return tuple(self.sessions)
+
+    def waiting(self, channel_kind: str, author: str) -> tuple[Waiting, ...]:
+        """Return what waits in the test."""
+        return tuple(self.questions)
 
     def press(self, press: IncomingPress) -> PrivateAnswer:
         """Record the press."""

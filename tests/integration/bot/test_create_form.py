@@ -14,7 +14,7 @@ from bot.creating import CALLBACK, key_of
 from core.base.errors import NameTaken
 from core.model.channel import IncomingCreation
 from embedded.workspace.thread import WorkspaceThread
-from tests.integration.bot.served import Door, Refusal, Served
+from tests.integration.bot.served import SECRET, Door, Refusal, Served
 from tests.integration.bot.test_http import FORM, VARIABLES, send, signature
 
 ROOTS = ["/srv/work", "~/dev"]
@@ -67,7 +67,7 @@ def test_an_operator_fills_in_the_form_and_is_told_what_came_of_it(
 
 def test_what_is_wrong_stands_beside_its_field(workspace: WorkspaceThread, door: Door, operated: Served) -> None:
     """The form stays open, nothing is created, and the next try goes through."""
-    door.wrong = {"name": "there is already a session called fix-login", "folder": "it leads out of ~/dev"}
+    door.wrong = {"name": "there is already a session called fix-login", "folder": f"{SECRET} leads out of ~/dev"}
     workspace.command("alice", "agents", "/the-loop create")
     view = opened(workspace)
 
@@ -77,7 +77,7 @@ def test_what_is_wrong_stands_beside_its_field(workspace: WorkspaceThread, door:
 
     assert dict(refused.errors) == {
         "name": "there is already a session called fix-login",
-        "folder": "it leads out of ~/dev",
+        "folder": "[redacted] leads out of ~/dev",
     }
     assert (refused.closed, taken.closed) == (False, True)
     door.wait(lambda door: [one.name for one in door.creations] == ["other"])

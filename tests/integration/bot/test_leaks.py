@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[3]
 #: What carries a text out, by the names of slack_sdk's methods and of the standard library's.
 WAYS_OUT = {"send", "open", "urlopen", "assistant_threads_setStatus"}
 METHODS = ("chat_", "views_", "files_upload", "files_complete", "files_get")
-DOORS = {"bot/messenger.py", "bot/app.py"}
+DOORS = {"bot/messenger.py", "bot/app.py", "bot/creating.py", "bot/home.py"}
 
 
 class Sink:

@@ -603,3 +603,21 @@ def _input_line(system: System) -> bool:
 
 def _keys(system: System, keys: bytes) -> None:
     system.runner.write(record_of(system)[1], keys, Receipt.CLEARED, "by-hand", soon())
+
+
+def test_an_open_dialog_waits_for_those_who_may_answer_it(bound: System) -> None:
+    """A member sees it with the buttons that they may press, once it stands in the thread; a stranger sees nothing."""
+    menu(bound)
+    service = Service(bound)
+    request = service.shown()
+    unseen = service.presses.waiting("slack", "U1")
+    row = post(bound, f"p-{request.id}")
+    bound.outbox.advance(bound.outbox.advance(row, PostState.SENDING), PostState.SENT, ts=TS)
+
+    [seen] = service.presses.waiting("slack", "U1")
+
+    assert unseen == ()
+    assert (seen.name, seen.channel, seen.thread, seen.ts) == ("scribe", "C1", THREAD, TS)
+    assert [button.label for button in seen.buttons][:3] == ["red", "green", "blue"]
+    assert "Which one?" in seen.text
+    assert service.presses.waiting("slack", "U9") == ()

@@ -17,6 +17,7 @@ from bot.buttons import button_blocks
 from bot.clients import Tokens
 from bot.creating import Creating
 from bot.directory import Directory
+from bot.home import Homes
 from bot.intake import AsyncDoor
 from bot.settings import SlackSettings
 from core.base.clock import SystemClock
@@ -36,9 +37,21 @@ def _listener(body: dict[str, object]) -> list[str]:
         block = SlackSettings()
         tokens = Tokens(block, {})
         directory = Directory(client, tokens, SystemClock())
-        buttons = Buttons(door, lambda *_: "F1", directory, block, lambda: own.identity)
-        creating = Creating(client, tokens, door, directory, block)
-        sessions = Sessions(door, lambda *_: "F1", directory, block, lambda *_: False, lambda: "T1", creating)
+        creating, identity = Creating(client, tokens, door, directory, block), lambda: own.identity
+        homes = Homes(client, tokens, door, lambda *_: "", SystemClock(), 10.0)
+        buttons = Buttons(door, lambda *_: "F1", directory, block, identity, creating, homes)
+        sessions = Sessions(
+            door,
+            lambda *_: "F1",
+            directory,
+            block,
+            lambda *_: False,
+            lambda: "T1",
+            creating,
+            homes,
+            identity,
+            SystemClock().now,
+        )
         app = build_app(client, own, sessions, buttons)
         request, found = AsyncBoltRequest(mode="socket_mode", body=body), []
         for listener in app._async_listeners:
@@ -106,6 +119,7 @@ def test_least_privilege() -> None:
         "files:write",
         "groups:history",
         "groups:read",
+        "im:history",
         "reactions:write",
         "usergroups:read",
         "users:read",
@@ -166,4 +180,4 @@ def test_where_nothing_arrives_nothing_is_offered(mode: str) -> None:
     assert "event_subscriptions" not in made["settings"]
     assert made["settings"]["interactivity"]["is_enabled"] is False
     assert made["settings"]["socket_mode_enabled"] is False
-    assert set(manifest.scopes()) - set(made["oauth_config"]["scopes"]["bot"]) == {"commands"}
+    assert set(manifest.scopes()) - set(made["oauth_config"]["scopes"]["bot"]) == {"commands", "im:history"}

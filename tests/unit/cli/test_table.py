@@ -21,6 +21,7 @@ from bot.channel import SlackChannel
 from bot.clients import Tokens
 from bot.creating import Creating
 from bot.directory import Directory
+from bot.home import Homes
 from bot.intake import AsyncDoor
 from bot.manifest import usage_hint
 from bot.payloads import command
@@ -90,8 +91,19 @@ def said(door: Door, words: str, caller: str, table: Iterable[Command] = COMMAND
         directory = Directory(Slack(), tokens, SystemClock())
         awaited, slack = AsyncDoor(door), Slack()
         creating = Creating(slack, tokens, awaited, directory, settings)
+        homes = Homes(slack, tokens, awaited, lambda *_: "", SystemClock(), 10.0)
         sessions = Sessions(
-            awaited, lambda *_: "F1", directory, settings, has_role, lambda: TEAM, creating, in_chat(table)
+            awaited,
+            lambda *_: "F1",
+            directory,
+            settings,
+            has_role,
+            lambda: TEAM,
+            creating,
+            homes,
+            lambda: None,
+            SystemClock().now,
+            commands=in_chat(table),
         )
         told = await answer(command({"user_id": caller, "team_id": TEAM, "text": words}), sessions)
         assert told.draft is not None
