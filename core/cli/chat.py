@@ -28,11 +28,13 @@ def manifest(kind: str, session: Session, url: str) -> int:
 def check(kind: str, session: Session) -> int:
     """Run `the-loop <kind> check`."""
     from core.base.values import replace
+    from core.doctor import chats
     from core.model.health import all_well
     from core.service.wiring import load_channel
 
     session.acting(session.system)
-    findings: Sequence[Finding] = load_channel(kind, session.settings, session.environ).check()
+    channel = load_channel(kind, session.settings, session.environ)
+    findings: Sequence[Finding] = tuple(chats.check(channel, session.settings.service))
     findings = [replace(one, detail=session.exact(one.detail), remedy=session.exact(one.remedy)) for one in findings]
     ok = all_well(findings)
     if session.json:

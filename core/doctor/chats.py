@@ -1,10 +1,11 @@
 """The chats: what each finds wrong, and whether what is posted comes back to the service."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from core.base.clock import Deadline
 from core.base.errors import ChannelError, CoreError, StoreBroken
 from core.base.values import replace
+from core.config.settings import ServiceSettings
 from core.model.channel import Channel
 from core.model.health import Finding, State
 from core.process.control import ask
@@ -31,8 +32,23 @@ def chat(system: System, kind: str) -> Iterator[Finding]:
     except StoreBroken as error:
         yield Finding(f"{kind}: threads", State.UNKNOWN, error.message, error.remedy)
         bound = set()
-    for finding in channel.check(sorted(bound)):
+    for finding in check(channel, system.settings.service, bound):
         yield replace(finding, name=f"{kind}: {finding.name}")
+
+
+def check(channel: Channel, service: ServiceSettings, bound: Collection[str] = ()) -> Iterator[Finding]:
+    """Ask the chat whether everything is in place, and whether its requests over HTTP can reach the service.
+
+    `bound`: the channels in which threads of sessions are.
+    """
+    yield from channel.check(sorted(bound))
+    if channel.webhook() is not None and service.port is None:
+        yield Finding(
+            "requests",
+            State.WARNING,
+            "service.port is not set: the service takes requests at its Unix socket alone",
+            "set `service.port: 4114` and let your proxy forward to it, or let the proxy forward to the socket",
+        )
 
 
 def round_trip(system: System, kind: str) -> Iterator[Finding]:
