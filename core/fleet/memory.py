@@ -436,6 +436,7 @@ class MemoryGateway:
             for call in calls:
                 if call.host not in tables.hosts:
                     raise UnknownHost(call.host)
+            for call in calls:
                 if call.uid and (call.uid not in tables.sessions or tables.sessions[call.uid].host != call.host):
                     raise SessionElsewhere(call.uid, call.host)
             for call in calls:

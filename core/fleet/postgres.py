@@ -175,9 +175,7 @@ class Database:
             try:
                 yield connection
             except psycopg.Error as error:
-                idle = not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE
-                if not idle or error.sqlstate == _READ_ONLY:
-                    connection.close()
+                self._look_again(connection, error)
                 raise self.translated(error) from error
             except BaseException:
                 connection.close()
@@ -188,6 +186,23 @@ class Database:
                 self._keep(connection)
         finally:
             self._room.release()
+
+    def _look_again(self, connection: _Connection, error: psycopg.Error) -> None:
+        """End a connection that cannot be used any more. Raises Evicted, LoginRefused where that is why it ended.
+
+        A server that ends a connection does not say why, and the next login tells.
+        """
+        ended = connection.closed
+        idle = not ended and connection.info.transaction_status == TransactionStatus.IDLE
+        if not idle or error.sqlstate == _READ_ONLY:
+            connection.close()
+        if ended:
+            try:
+                self._keep(self.opened())
+            except (Evicted, LoginRefused) as refused:
+                raise refused from error
+            except ExchangeAway as away:
+                _LOG.debug("the database is away", extra={"detail": str(away)})
 
     def _kept(self) -> _Connection | None:
         """Return a connection that is open, as far as this machine knows. One on which something came has ended."""
