@@ -17,6 +17,7 @@ from benchmarks import (
     page_keys,
     say_to_pane,
     service_at_rest,
+    streamed_answer,
     sweep_threads,
 )
 from benchmarks.measuring import report
@@ -38,6 +39,7 @@ def main() -> int:
         idle_hundred,
         loops,
         page_keys,
+        streamed_answer,
         sweep_threads,
         fair_posts,
     )

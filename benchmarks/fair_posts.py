@@ -30,7 +30,7 @@ CHANNEL = "agents"
 _PACE = 1.0  #: seconds
 
 
-class _Clock(SystemClock):
+class Clock(SystemClock):
     """The machine's clock, which jumps over the worker's waits."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class _Clock(SystemClock):
 class _Strict(SlackChannel):
     """The real channel, which notes when each post was sent."""
 
-    def watch(self, clock: _Clock) -> list[tuple[str, float]]:
+    def watch(self, clock: Clock) -> list[tuple[str, float]]:
         """Return the list of sessions (uids) and times, which grows with each post."""
         self._watching = clock
         self._posts: list[tuple[str, float]] = []
@@ -67,7 +67,7 @@ def ratios() -> Iterator[Ratio]:
     """Yield how long all of it took, and how much later the last session was done than the first."""
     with WorkspaceThread() as workspace, stage() as here:
         here.configure({})
-        system, clock = here.system(), _Clock()
+        system, clock = here.system(), Clock()
         try:
             posts = _sent(workspace, replace(system, clock=clock), clock)
         finally:
@@ -80,7 +80,7 @@ def ratios() -> Iterator[Ratio]:
     yield Ratio("the same: all posts of the slowest session", "of the fastest", "s", (slowest,), (fastest,), FAIR)
 
 
-def _sent(workspace: WorkspaceThread, system: System, clock: _Clock) -> list[tuple[str, float]]:
+def _sent(workspace: WorkspaceThread, system: System, clock: Clock) -> list[tuple[str, float]]:
     """Commit all posts, one session's after the other's, send them, and return each with its time."""
     block = {"enabled": True, "apiUrl": workspace.api_url, "channel": workspace.channel_id(CHANNEL)}
     channel = _Strict(block, {"THE_LOOP_SLACK_BOT_TOKEN": workspace.bot_token}, None)

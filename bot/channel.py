@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from bot import manifest, markdown
+from bot import live, manifest, markdown
 from bot.app import Buttons, Self, Sessions, build_app
 from bot.backfill import Sweeper, SweepPace
 from bot.checks import Check
@@ -30,6 +30,7 @@ from core.config.channels import channel_settings
 from core.model.asking import Role
 from core.model.channel import CoreApi, Posted, WebAnswer, WebHook
 from core.model.health import Finding
+from core.model.live import LiveRow, LiveShown
 from core.model.posts import Mark, NewPost, OutboundKind, ThreadSeen, Verbosity, shows
 
 log = logging.getLogger(__name__)
@@ -214,6 +215,38 @@ class SlackChannel:
     def wants(self, kind: OutboundKind) -> bool:
         """Return whether posts of that kind are shown, by `channels.slack.verbosity`."""
         return shows(Verbosity(self._settings.verbosity), kind)
+
+    def live(self) -> bool:
+        """Return whether turns are shown as they run, by `channels.slack.stream` and `verbosity`."""
+        return self._settings.streams()
+
+    def begin_live(self, row: LiveRow) -> Posted:
+        """Post the message of a live post. Raises ChannelError."""
+        return self._messenger.begin_live(row)
+
+    def add_live(self, row: LiveRow, change: LiveShown, text: str = "") -> None:
+        """Tell what has changed, and put a text behind the text so far. Raises ChannelError."""
+        self._messenger.add_live(row, change, text)
+
+    def end_live(self, row: LiveRow, post: NewPost | None, change: LiveShown, text: str) -> Posted:
+        """Do the same for the last time, and give the message the post's id. Raises ChannelError."""
+        return self._messenger.end_live(row, post, change, text)
+
+    def remove_live(self, row: LiveRow) -> None:
+        """Remove the message of a live post. Raises ChannelError."""
+        self._messenger.remove_live(row)
+
+    def find_live(self, row: LiveRow) -> Posted | None:
+        """Look for the message of a live post. Raises ChannelError."""
+        return self._messenger.find_live(row)
+
+    def live_parts(self, post: NewPost, shown: LiveShown) -> tuple[NewPost, ...]:
+        """Return what an answer is sent as whose first part ends a live post that shows this."""
+        return live.parts(post, shown)
+
+    def live_pieces(self, post: NewPost, shown: LiveShown) -> tuple[str, ...]:
+        """Return the texts that such a live post is given one after another; () where it cannot hold them."""
+        return live.pieces(post, shown)
 
     def parts(self, post: NewPost) -> tuple[NewPost, ...]:
         """Return what the post is sent as: itself, several, or the first of them and a file."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 
 from slack_sdk import WebClient
 from slack_sdk.web.slack_response import SlackResponse
@@ -18,6 +19,9 @@ from core.model.health import Finding, State
 
 _SKEW_WARNED = 30.0  #: seconds; Slack's header names whole ones, and an answer takes a moment
 _SKEW_REFUSED = 240.0  #: signed requests of five minutes ago are refused, and late replies ask for confirmation
+
+
+_NOTHING = {"type": "markdown_text", "text": "…"}
 
 
 class Check:
@@ -72,10 +76,27 @@ class Check:
         yield _scopes(header(answer, "x-oauth-scopes"), self._settings.read.mode)
         if self._settings.channel:
             yield from self.of_channel(client, self._settings.channel, "channel")
+            yield from self._of_streams(client, self._settings.channel)
         for channel in sorted({*self._channels} - {self._settings.channel, ""}):
             yield from self.of_channel(client, channel, f"channel {channel}")
         for member in self._settings.everybody():
             yield _member(client, member, own)
+
+    def _of_streams(self, client: WebClient, channel: str) -> Iterator[Finding]:
+        """Ask to write into a message that is not there: where that is what is refused, turns can be shown."""
+        if not self._settings.streams():
+            return
+        nothing = partial(client.chat_appendStream, channel=channel, ts="1.000000", chunks=[_NOTHING])
+        try:
+            _ask("chat.appendStream", channel, nothing)
+        except ChannelError as error:
+            if error.reason == ChannelError.NOT_ALLOWED:
+                told = f"turns are not shown as they run, only their answers are posted: {error.message}"
+                yield Finding("streams", State.WARNING, told, f"{error.remedy}; or set channels.slack.stream to false")
+            elif error.reason == ChannelError.THREAD_GONE:
+                yield Finding("streams", State.OK, "turns are shown as they run")
+            elif error.transient:
+                yield _failed("streams", error)
 
     def of_channel(self, client: WebClient, channel: str, name: str) -> Iterator[Finding]:
         try:

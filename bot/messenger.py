@@ -25,6 +25,7 @@ from bot.buttons import SECTION_MAX, button_blocks
 from bot.clients import CALL_SECONDS, Tokens, channel_error, web_client
 from bot.directory import Naming, answer, order
 from bot.documents import Document
+from bot.live import chunks
 from bot.markdown import dated, file_name, fitted, is_file_of, wire
 from bot.payloads import Identity, Post
 from bot.settings import SlackSettings, on_loopback, url_parts
@@ -36,6 +37,7 @@ from core.base.redaction import Redactor
 from core.base.values import replace
 from core.model.asking import Button, Role
 from core.model.channel import Posted
+from core.model.live import LiveRow, LiveShown
 from core.model.posts import Mark, NewPost, OutboundKind, OwnPost, ThreadSeen
 
 _HOST = "slack.com"
@@ -231,6 +233,67 @@ class Messenger:
             found = (post for post in payloads.posts(page) if post.bot == own.bot)
             posts += [OwnPost(post.ts, post.post_id, post.kind, post.ref, post.uid) for post in found]
         return ThreadSeen(own.team, channel, thread, latest, tuple(posts))
+
+    def begin_live(self, row: LiveRow) -> Posted:
+        """Start a stream in the thread, whose reader is who asked. Raises ChannelError."""
+        client, own = self._client(), self.identity()
+        team, _, reader = row.reader.rpartition(":")
+        return self._posted(
+            "chat.startStream",
+            row.channel,
+            lambda: client.chat_startStream(
+                channel=row.channel,
+                thread_ts=row.thread,
+                recipient_user_id=reader,
+                recipient_team_id=team or own.team,
+                task_display_mode="plan",
+                chunks=self._chunks(row, row.shown, ""),
+            ),
+        )
+
+    def add_live(self, row: LiveRow, change: LiveShown, text: str = "") -> None:
+        """Append to the stream. Raises ChannelError."""
+        client = self._client()
+        told = self._chunks(row, change, text)
+        call = partial(client.chat_appendStream, channel=row.channel, ts=row.ts, chunks=told)
+        answer("chat.appendStream", row.channel, call)
+
+    def end_live(self, row: LiveRow, post: NewPost | None, change: LiveShown, text: str) -> Posted:
+        """Append to the stream and stop it; the post's id becomes metadata of the message. Raises ChannelError."""
+        client = self._client()
+        call = partial(
+            client.chat_stopStream,
+            channel=row.channel,
+            ts=row.ts,
+            chunks=self._chunks(row, change, text) or None,
+            metadata=_metadata(post) if post is not None else None,
+        )
+        return self._posted("chat.stopStream", row.channel, call)
+
+    def remove_live(self, row: LiveRow) -> None:
+        """Stop the stream, which else could not be deleted, and delete its message. Raises ChannelError."""
+        client = self._client()
+        stop = partial(client.chat_stopStream, channel=row.channel, ts=row.ts)
+        delete = partial(client.chat_delete, channel=row.channel, ts=row.ts)
+        for method, call in (("chat.stopStream", stop), ("chat.delete", delete)):
+            try:
+                answer(method, row.channel, call)
+            except ChannelError as error:
+                if error.reason == ChannelError.THREAD_GONE:
+                    return
+                if error.reason not in ("message_not_in_streaming_state", "stopped_by_user"):
+                    raise
+
+    def find_live(self, row: LiveRow) -> Posted | None:
+        """Return where the stream is whose tasks carry the row's id. Raises ChannelError."""
+        own = self.identity()
+        for found in self._messages(row.channel, row.thread):
+            if found.bot == own.bot and found.live == row.id:
+                return Posted(own.team, row.channel, found.ts)
+        return None
+
+    def _chunks(self, row: LiveRow, change: LiveShown, text: str) -> list[dict[str, Any]]:
+        return chunks(row.id, change, self._redactor.redact(text))
 
     def link(self, channel: str, thread: str) -> str:
         """Return the address of a thread, made as Slack makes permalinks; "" before the workspace's own is known.

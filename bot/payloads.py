@@ -67,6 +67,7 @@ class Post:
     kind: str = ""
     ref: str = ""
     uid: str = ""
+    live: str = ""  #: the id of the live post whose tasks it shows
 
 
 def identity(answer: Document) -> Identity | None:
@@ -238,7 +239,15 @@ def posts(answer: Document) -> tuple[Post, ...]:
 def _post(entry: Document) -> Post:
     said = _own_payload(entry)
     post_id, kind, ref, uid = (text_of(said, key) for key in ("id", "kind", "ref", "uid"))
-    return Post(text_of(entry, "ts"), text_of(entry, "bot_id"), post_id, _file_names(entry), kind, ref, uid)
+    names, live = _file_names(entry), _live_of(entry)
+    return Post(text_of(entry, "ts"), text_of(entry, "bot_id"), post_id, names, kind, ref, uid, live)
+
+
+def _live_of(message: Document) -> str:
+    """Return with what the ids of its tasks begin, up to a colon; "" where it shows none."""
+    blocks = mappings_of(message, "blocks")
+    tasks = [*blocks, *(task for block in blocks for task in mappings_of(block, "tasks"))]
+    return next((task_id.partition(":")[0] for task in tasks if ":" in (task_id := text_of(task, "task_id"))), "")
 
 
 def _file_names(message: Document) -> tuple[str, ...]:

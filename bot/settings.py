@@ -147,10 +147,20 @@ class SlackSettings(Block):
         """Return whoever has a say, each once."""
         return tuple(dict.fromkeys((*self.authorized_users, *(self.approvers or ()), *self.operators)))
 
+    def streams(self) -> bool:
+        """Return whether turns are to be shown as they run: quiet shows no answers, and verbose has its own steps."""
+        return self.stream and self.verbosity == "normal"
+
     verbosity: Literal["quiet", "normal", "verbose"] = Field(
         "normal",
         description="quiet: announcements, notes and questions; normal: also the agent's final answers; "
         "verbose: also the steps of each turn",
+    )
+
+    stream: bool = Field(
+        True,
+        description="With verbosity normal: show a turn that somebody asked for in its thread as it runs (the agent's "
+        "plan, its tools, then the answer) in one message that grows; false: only the answer, once it is there",
     )
 
     @model_validator(mode="after")

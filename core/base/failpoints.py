@@ -98,6 +98,14 @@ class Failpoint(Enum):
     KEEP_FORGET = "keep.forget"  #: rows that nothing needs any more go, a batch at a time
     KEEP_FILES = "keep.files"  #: files that no row speaks of go
 
+    # a turn that is shown as it runs; all of these are calls of a chat
+    LIVE_BEGIN = "live.begin"  #: its message
+    LIVE_ADD = "live.add"  #: what has changed of its steps
+    LIVE_STOP = "live.stop"  #: its message ends without an answer
+    LIVE_WRITE = "live.write"  #: a piece of the answer that is not the last one
+    LIVE_END = "live.end"  #: the last piece, and the end of the message
+    LIVE_REMOVE = "live.remove"  #: a message that was cut off goes
+
     # delivery
     DELIVERY_CLAIM = "delivery.claim"
     DELIVERY_STASH = "delivery.stash"

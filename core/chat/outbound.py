@@ -17,6 +17,7 @@ from core.base.clock import Deadline
 from core.base.errors import ChannelError, CoreError, LockBusy, RecordUnreadable, Refused, RowBroken
 from core.base.redaction import redactor_of
 from core.base.values import dataclass, replace
+from core.chat.live import LivePosts, Way
 from core.chat.rebinding import Rebinder
 from core.chat.remedies import as_done_there
 from core.chat.unsent import note_unsent
@@ -69,9 +70,12 @@ class OutboundWorker:
         posted: Callable[[str], None] = lambda _: None,
         shut_out: Callable[[str, str], None] = lambda _, __: None,
         sent: Callable[[str], None] = lambda _: None,
+        live: LivePosts | None = None,
     ) -> None:
         """`posted` is told the session (uid) whose thread has got a post; `sent`, the channel's kind, that one was
         taken which comes back as an event.
+
+        `live`: what shows turns as they run, if another worker shares it.
 
         `shut_out` is told, with the channel's kind, why the chat takes nothing from us; "" once it does again.
         """
@@ -80,6 +84,7 @@ class OutboundWorker:
         self._tell_posted = posted
         self._tell_shut_out = shut_out
         self._tell_sent = sent
+        self._live = live or LivePosts(system, channel)
         self._rebinder = Rebinder(system, channel, posted)
         self._shut_out: Deadline | None = None  #: until then no post is tried
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
@@ -161,8 +166,32 @@ class OutboundWorker:
             return _REST_SECONDS
         if (pause := self._pause_of(place.channel)) > 0:
             return pause
+        if row.post.kind is OutboundKind.ANSWER and place.edits is None:
+            way = self._ended_live(row, place)
+            if way is not Way.PLAIN:
+                return _REST_SECONDS if way is Way.WAIT else 0.0
+            row = self._system.outbox.get(row.post.id) or row
         self._send(row, place)
         return 0.0
+
+    def _ended_live(self, row: OutboxRow, place: Place) -> Way | None:
+        """Write an answer into the live post of its turn, if it has one; None: that is done, or is tried again."""
+        try:
+            ended = self._live.finish(row, self._redacted(row.post))
+        except Refused:
+            return None  # dropped meanwhile: the session was deleted
+        except ChannelError as error:
+            latest = self._system.outbox.get(row.post.id) or row
+            tried = latest.attempts + (latest.state is not PostState.SENDING)
+            self._troubled(latest, place, error, unclear=error.unclear, tried=tried)
+            return None
+        if isinstance(ended, Way):
+            return ended
+        self._hold_back(place.channel, _PACE_SECONDS)
+        self._sent_posts += 1
+        self._turns[row.post.uid] = self._sent_posts
+        self._sent(self._system.outbox.get(row.post.id) or row, ended)
+        return None
 
     def _prepared(self, row: OutboxRow) -> bool:
         """Leave out what the channel does not show, and put parts in the place of what it sends in parts."""
@@ -178,9 +207,9 @@ class OutboundWorker:
             if not self._channel.wants(row.post.kind):
                 self._system.outbox.advance(row, PostState.SKIPPED, because=Because(Reason.LEFT_OUT))
                 return True
-            parts = self._channel.parts(self._redacted(row.post)) if row.part_of is None else ()
+            parts = self._live.parts(row, self._redacted(row.post)) if row.part_of is None else ()
             if len(parts) > 1:
-                self._system.outbox.split(row, parts)
+                self._live.split(row, parts)
                 return True
         except Refused:
             return True  # dropped meanwhile: the session was deleted

@@ -15,6 +15,7 @@ from core.base.clock import Deadline
 from core.base.errors import ChannelError, CoreError
 from core.base.redaction import redactor_of
 from core.base.values import dataclass, replace
+from core.chat.live import LivePosts
 from core.config.settings import secret_variables
 from core.model.activity import Activity, ActivityState
 from core.model.channel import Channel
@@ -58,7 +59,9 @@ class _Shown:
 class SignalWorker:
     """Shows one channel kind's signals. The service's thread for it."""
 
-    def __init__(self, system: System, channel: Channel) -> None:
+    def __init__(self, system: System, channel: Channel, live: LivePosts | None = None) -> None:
+        """`live`: what shows turns as they run, if another worker shares it."""
+        self._live = live or LivePosts(system, channel)
         self._system = system
         self._channel = channel
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
@@ -99,6 +102,7 @@ class SignalWorker:
         self._react()
         self._show_statuses()
         self._show_progress()
+        self._live.turn(self._cleared.add)
         waits = [free.remaining() for free in self._free.values() if not free.passed()]
         return min([_REST_SECONDS, *waits]) if self._waiting else _REST_SECONDS
 

@@ -20,7 +20,7 @@ from core.base.files import broken
 from core.base.names import new_marker, new_message_id
 from core.base.values import replace
 from core.delivery.evidence import awaiting_record, before_attempt, settle_by, tell, was_pasted
-from core.delivery.snapshot import believe_end, holds_queued, note_step, probe_of, settle_end, turn_over
+from core.delivery.snapshot import believe_end, holds_queued, note_step, probe_of, running_turn, settle_end, turn_over
 from core.harness.base import BadReport, Reports, discard, put_aside, read_reports
 from core.model.activity import Activity, ActivityState, shortened
 from core.model.framing import takes
@@ -515,6 +515,7 @@ def _take(
 ) -> None:
     at = reported_at(report, system.clock.now())
     doubted = taken.doubted and _may_go_on(report, event)
+    turn = running_turn(system.activities, record) if isinstance(event, TurnEnded) else ""
     _see_to_end(system, record, report, event)
     taken.rows += settle_by(system, record, (event,), at)
     if isinstance(event, PromptReported) and event.task is not None:
@@ -542,8 +543,9 @@ def _take(
         if not doubted:
             _tell_loops(system, record, report, event, at)
         _put_activity(system, record, report, event, at, taken, ending=silenced is not None)
-    if isinstance(event, ToolStarted) and silenced is None and _has_thread(system.settings, system.bindings, record):
-        note_step(system.progress, system.activities, record, event)
+    shown = silenced is None and report.agent == MAIN and isinstance(event, ToolStarted | ToolEnded)
+    if shown and isinstance(event, ToolStarted | ToolEnded) and _has_thread(system.settings, system.bindings, record):
+        note_step(system, record, event)
     if isinstance(event, Ended) and event.by_person:
         system.exit_ledger.leave(record.instance_id or "", record.uid)
     if isinstance(event, TurnBlocked):
@@ -555,7 +557,11 @@ def _take(
         if quiet:
             taken.suppressed.append((report, quiet))
         elif _has_thread(system.settings, system.bindings, record):
-            taken.answers += sum(system.outbox.add([_answer(record, report, event)]))
+            answer = _answer(record, report, event)
+            if any(system.outbox.add([answer])):
+                taken.answers += 1
+                if turn:
+                    system.lives.answered(record.uid, turn, answer.id)
 
 
 def without_secrets(settings: Settings, environ: Mapping[str, str], words: str) -> str:

@@ -24,7 +24,8 @@ from core.model.asking import MAIN
 from core.model.delivering import RECORD_WINDOW, PaneState, Situation, Timing
 from core.model.framing import provable
 from core.model.gate import Decision, GateContext, HoldState, Observed, Wake, decide, hold_state, wake_of
-from core.model.harness import StatusProbe, ToolStarted
+from core.model.harness import StatusProbe, ToolEnded, ToolStarted
+from core.model.live import StepState, turn_key
 from core.model.message import DELIVERED, WAITING, InboxRow, Kind, MessageState
 from core.model.observing import believed, by_other_word, observe, second_guess
 from core.model.pane import Pane, Survey, interrupted_at
@@ -39,7 +40,7 @@ from core.store.requests import RequestBook
 from core.store.sessions import Activities
 
 if TYPE_CHECKING:
-    from core.store.outbox import Marks, Progress
+    from core.store.outbox import Marks
 
 Authorized = Callable[[InboxRow], bool | None]
 _MASKABLE = frozenset({Observed.IDLE, Observed.BUSY, Observed.UNKNOWN, Observed.STARTING})
@@ -354,12 +355,23 @@ def turn_over(
     return marks.over(record.uid, activity.instance, since, until, failed=failed)
 
 
-def note_step(progress: Progress, activities: Activities, record: SessionRecord, event: ToolStarted) -> None:
-    """Add the tool to the steps of the running turn."""
+def running_turn(activities: Activities, record: SessionRecord) -> str:
+    """Return by what the turn is known that runs, or ran last; "" where none has begun."""
     activity = activities.get(record.uid)
-    if activity is not None and activity.turn_started_at is not None:
-        turn = f"{record.instance_id}-{int(activity.turn_started_at.timestamp() * 1_000_000)}"
-        progress.note(record.uid, turn, step_line(event.tool, event.detail))
+    if activity is None or activity.turn_started_at is None or record.instance_id is None:
+        return ""
+    return turn_key(record.instance_id, activity.turn_started_at)
+
+
+def note_step(system: System, record: SessionRecord, event: ToolStarted | ToolEnded) -> None:
+    """Add the tool to the steps of the running turn, or note how it ended."""
+    turn = running_turn(system.activities, record)
+    if turn and isinstance(event, ToolStarted):
+        system.progress.note(record.uid, turn, step_line(event.tool, event.detail))
+        system.lives.begin_step(record.uid, turn, event.call, event.tool, event.detail)
+    elif turn and isinstance(event, ToolEnded):
+        state = StepState.FAILED if event.failed else StepState.DONE
+        system.lives.end_step(record.uid, turn, event.call, event.tool, state)
 
 
 def shows_end(system: System, record: SessionRecord, opinion: StatusProbe | None, since: datetime | None) -> bool:

@@ -74,6 +74,7 @@ def remove_session(system: System, record: SessionRecord, actor: str) -> None:
         system.requests.forget(record.uid)
         system.loops.forget(record.uid)
         system.progress.forget(record.uid)
+        system.lives.forget(record.uid)
         if record.instance_id:
             system.database.forget_reports(record.instance_id)
     with failpoint(Failpoint.DELETE_FILES):

@@ -10,6 +10,7 @@ from core.base.redaction import Redactor
 from core.base.values import dataclass
 from core.model.asking import Button, Role
 from core.model.health import Finding
+from core.model.live import LiveRow, LiveShown
 from core.model.message import Attachment, Fetch, Fetched
 from core.model.posts import Mark, NewPost, OutboundKind, ThreadSeen
 
@@ -354,6 +355,44 @@ class Channel(Protocol):
 
     def wants(self, kind: OutboundKind) -> bool:
         """Return whether posts of that kind are shown here, by the channel's verbosity."""
+        ...
+
+    def live(self) -> bool:
+        """Return whether turns are to be shown as they run, in messages that grow: live posts."""
+        ...
+
+    def begin_live(self, row: LiveRow) -> Posted:
+        """Post the message of a live post, with what it shows first. Raises ChannelError.
+
+        NOT_ALLOWED: no live post can be made here, and none is asked for again until the next start.
+        """
+        ...
+
+    def add_live(self, row: LiveRow, change: LiveShown, text: str = "") -> None:
+        """Tell what has changed of the steps, and put a text behind the text so far. Raises ChannelError."""
+        ...
+
+    def end_live(self, row: LiveRow, post: NewPost | None, change: LiveShown, text: str) -> Posted:
+        """Do the same for the last time, and give the message the post's id, by which `find` finds it.
+
+        Raises ChannelError.
+        """
+        ...
+
+    def remove_live(self, row: LiveRow) -> None:
+        """Remove the message of a live post, wherever that stands; one that is gone is well. Raises ChannelError."""
+        ...
+
+    def find_live(self, row: LiveRow) -> Posted | None:
+        """Look for the message of a live post by its id, after an unclear failure. Raises ChannelError."""
+        ...
+
+    def live_parts(self, post: NewPost, shown: LiveShown) -> tuple[NewPost, ...]:
+        """Return the same as `parts` for an answer whose first part ends a live post that shows this. Pure."""
+        ...
+
+    def live_pieces(self, post: NewPost, shown: LiveShown) -> tuple[str, ...]:
+        """Return the texts that such a live post is given one after another; () where it cannot hold them. Pure."""
         ...
 
     def parts(self, post: NewPost) -> tuple[NewPost, ...]:

@@ -330,6 +330,7 @@ class ToolStarted:
     tool: str
     detail: str = ""
     turn: str = ""  #: the id of the turn that calls it, "" where it is not told
+    call: str = ""  #: the id of the call, "" where it is not told
 
 
 @dataclass(frozen=True)
@@ -339,6 +340,8 @@ class ToolEnded:
     tool: str
     task: str | None = None
     task_name: str = ""  #: what the task runs, "" where that is not told
+    call: str = ""  #: the id of the call, "" where it is not told
+    failed: bool = False  #: its harness says so; where it tells no outcome, it is taken to have gone well
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from core.base.clock import Clock, Deadline, SystemClock
 from core.base.errors import Refused, StoreBroken
 from core.base.files import broken, open_plain
+from core.base.values import replace
 from core.model.reasons import Reason
 from core.model.rows import ServiceRow
 from core.model.texts import text
@@ -179,6 +180,7 @@ class Connections:
         reason, pid = Reason.NOT_CONNECTED_YET, os.getpid()
         self._rows = {kind: ServiceRow(kind, False, pid, text(reason), reason.value) for kind in kinds}
         self._shut: dict[str, str] = {}
+        self._notes: dict[str, str] = {}
 
     def set(self, kind: str, up: bool, detail: str) -> bool:
         """Store the state and tell whether it changed from up to down or back. What comes up is not shut out."""
@@ -214,6 +216,11 @@ class Connections:
         with self._lock:
             self._shut[kind] = problem
 
+    def note(self, kind: str, note: str) -> None:
+        """Say so beside how the connection stands: it does less than it might."""
+        with self._lock:
+            self._notes[kind] = note
+
     def rows(self) -> tuple[ServiceRow, ...]:
         """Return one row a connection."""
         with self._lock:
@@ -226,6 +233,8 @@ class Connections:
         if row.running and len(sent) == _ECHOES and self._clock.now() - sent[-1] > timedelta(seconds=_ECHO_SECONDS):
             since = sent[0].strftime("%Y-%m-%d %H:%M:%S UTC")
             return ServiceRow(row.name, False, row.pid, text(Reason.DEAF, since=since), Reason.DEAF.value)
+        if row.running and (note := self._notes.get(row.name)):
+            return replace(row, detail="; ".join(filter(None, (row.detail, note))))
         return row
 
 

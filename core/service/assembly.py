@@ -16,6 +16,7 @@ from core.chat.backfill import CatchingUp
 from core.chat.commands import Orders
 from core.chat.creating import Creations
 from core.chat.inbound import Changes, Inbound, NullMirror, TypedAnswers
+from core.chat.live import LivePosts
 from core.chat.outbound import OutboundWorker
 from core.chat.presses import Presses
 from core.chat.signals import SignalWorker
@@ -68,11 +69,17 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         system, _authorized(system.settings, system.records, channels), _answering(typed), catching_up.holds
     )
     delivery = DeliveryWorker(system.clock, system.inbox, deliverer)
-    signals = {channel.kind: SignalWorker(system, channel) for channel in channels}
     connections = Connections([HTTP_ROW, *(channel.kind for channel in channels)])
+    lives = {channel.kind: LivePosts(system, channel, connections.note) for channel in channels}
+    signals = {channel.kind: SignalWorker(system, channel, lives[channel.kind]) for channel in channels}
     outbound = {
         channel.kind: OutboundWorker(
-            system, channel, signals[channel.kind].posted, connections.shut_out, connections.sent
+            system,
+            channel,
+            signals[channel.kind].posted,
+            connections.shut_out,
+            connections.sent,
+            lives[channel.kind],
         )
         for channel in channels
     }

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from core.model.channel import Channel, ChannelFactory
     from core.model.session import SessionRecord
     from core.store.eventlog import EventLog
+    from core.store.live import Lives
     from core.store.loops import Loops
     from core.store.outbox import Marks, Outbox, Progress
     from core.store.requests import RequestBook
@@ -98,6 +99,7 @@ def build_system(
         outbox=deferred(lambda: _outbox(database, clock, system)),
         marks=deferred(lambda: _marks(database, clock)),
         progress=deferred(lambda: _progress(database)),
+        lives=deferred(lambda: _lives(database)),
         bindings=Bindings(database),
         activities=Activities(database),
         workings=deferred(lambda: _workings(database)),
@@ -165,6 +167,12 @@ def _progress(database: Database) -> Progress:
     from core.store.outbox import Progress
 
     return Progress(database)
+
+
+def _lives(database: Database) -> Lives:
+    from core.store.live import Lives
+
+    return Lives(database)
 
 
 def _workings(database: Database) -> Workings:

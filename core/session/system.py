@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from core.store.database import Database
     from core.store.eventlog import EventLog
     from core.store.inbox import Inbox
+    from core.store.live import Lives
     from core.store.loops import Loops
     from core.store.outbox import Marks, Outbox, Progress
     from core.store.records import Records
@@ -46,6 +47,7 @@ class System:
     outbox: Outbox
     marks: Marks
     progress: Progress
+    lives: Lives
     bindings: Bindings
     activities: Activities
     workings: Workings

@@ -495,6 +495,38 @@ MIGRATIONS: tuple[tuple[Part, ...], ...] = (
         "UPDATE outbox SET added_at = changed_at",  # the latest that it can have been
     ),
     ("ALTER TABLE bindings ADD COLUMN link TEXT NOT NULL DEFAULT ''",),
+    (
+        """
+        CREATE TABLE live_posts (
+            id TEXT PRIMARY KEY,
+            uid TEXT NOT NULL,
+            turn TEXT NOT NULL,
+            channel_kind TEXT NOT NULL,
+            channel TEXT NOT NULL,
+            thread TEXT NOT NULL,
+            reader TEXT NOT NULL,
+            ts TEXT NOT NULL,
+            state TEXT NOT NULL,
+            opened_at TEXT NOT NULL,
+            round INTEGER NOT NULL,
+            shown TEXT NOT NULL,
+            post TEXT NOT NULL
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX live_posts_post ON live_posts (post) WHERE post <> ''",
+        """
+        CREATE TABLE turn_steps (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            uid TEXT NOT NULL,
+            turn TEXT NOT NULL,
+            call TEXT NOT NULL,
+            tool TEXT NOT NULL,
+            detail TEXT NOT NULL,
+            state TEXT NOT NULL
+        )
+        """,
+        "CREATE INDEX turn_steps_turn ON turn_steps (uid, turn)",
+    ),
 )
 
 

@@ -304,6 +304,43 @@ PROGRESS_ASKED = "UPDATE progress SET asked = 1 WHERE uid = ? AND turn = ?"
 PROGRESS_TOLD = "UPDATE progress SET told = ?, channel = ?, ts = ? WHERE uid = ? AND turn = ?"
 FORGET_PROGRESS = "DELETE FROM progress WHERE uid = ?"
 
+# ---------------------------------------------------------------- live posts and the steps of a turn
+
+FORGET_OLD_STEPS = "DELETE FROM turn_steps WHERE uid = ? AND turn <> ?"
+FORGET_STEPS = "DELETE FROM turn_steps WHERE uid = ?"
+ADD_STEP = """
+    INSERT INTO turn_steps (uid, turn, call, tool, detail, state) VALUES (:uid, :turn, :call, :tool, :detail, :state)
+"""
+END_STEP = """
+    UPDATE turn_steps SET state = :state WHERE number = (
+        SELECT number FROM turn_steps
+        WHERE uid = :uid AND turn = :turn AND state = 'running' AND tool = :tool AND (:call = '' OR call = :call)
+        ORDER BY number LIMIT 1
+    )
+"""
+STEPS = "SELECT * FROM turn_steps WHERE uid = ? AND turn = ? ORDER BY number"
+LIVE_POSTS = "SELECT * FROM live_posts WHERE channel_kind = ? ORDER BY opened_at, id"
+LIVE_POST = "SELECT * FROM live_posts WHERE id = ?"
+LIVE_OF_POST = "SELECT * FROM live_posts WHERE post = ? AND post <> ''"
+READER = """
+    SELECT actor FROM inbox
+    WHERE uid = ? AND instance = ? AND from_kind = ? AND kind = 'reply' AND state IN ('accepted', 'confirmed')
+        AND updated_at >= ? ORDER BY seq LIMIT 1
+"""
+ADD_LIVE = """
+    INSERT INTO live_posts
+        (id, uid, turn, channel_kind, channel, thread, reader, ts, state, opened_at, round, shown, post)
+    VALUES (:id, :uid, :turn, :channel_kind, :channel, :thread, :reader, :ts, :state, :opened_at, :round, :shown, :post)
+"""
+MOVE_LIVE = "UPDATE live_posts SET state = ?, ts = ? WHERE id = ?"
+SHOW_LIVE = "UPDATE live_posts SET shown = ? WHERE id = ?"
+LIVE_ANSWERED = """
+    UPDATE live_posts SET post = ? WHERE uid = ? AND turn = ? AND post = '' AND state IN ('opening', 'open', 'parked')
+"""
+LIVE_FOLLOWS = "UPDATE live_posts SET post = ? WHERE id = ?"
+FORGET_LIVE = "DELETE FROM live_posts WHERE id = ?"
+LEAVE_LIVE = "UPDATE live_posts SET state = 'removing' WHERE uid = ?"
+
 # ---------------------------------------------------------------- spool reports
 
 ADD_REPORT = "INSERT INTO reports (instance, report) VALUES (?, ?) ON CONFLICT DO NOTHING"

@@ -22,6 +22,7 @@ I am the bundled agent: no model, the same answer every time. I understand:
 - `sleep N`: work for N seconds
 - `long N`: answer with N lines
 - `plan A | B | C`: make a plan, and work for a second on each item
+- `work A | B! | C`: the same with a tool for each item; the tool of one with a `!` fails
 - `background N`: start something that ends in N seconds and then speaks up by itself
 - `ask permission`: ask before I run a harmless command
 - `ask question TEXT | A | B`: ask you
@@ -59,10 +60,11 @@ class Now:
 
 @dataclass(frozen=True)
 class UseTool:
-    """Use a tool that takes its time: seconds of work."""
+    """Use a tool that takes its time: seconds of work. `error`: how it fails, "" if it does not."""
 
     command: str
     seconds: float
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,18 @@ def _plan(found: re.Match[str], earlier: Sequence[str]) -> Steps:
     return f"I have worked on {len(items)} {'item' if len(items) == 1 else 'items'}."
 
 
+def _work(found: re.Match[str], earlier: Sequence[str]) -> Steps:
+    items = [item.strip() for item in found[1].split("|") if item.strip()][:MOST_ITEMS]
+    names = [item.rstrip("!") for item in items]
+    for done, item in enumerate(items):
+        states = ("completed" if place < done else _AHEAD[place > done] for place in range(len(items)))
+        yield Plan(tuple(zip(names, states, strict=True)))
+        yield UseTool(f"do {names[done].lower()}", 1.0, "exit status 1" if item.endswith("!") else "")
+    yield Plan(tuple((name, "completed") for name in names))
+    lines = [f"- {item.rstrip('!')}: {'**failed**' if item.endswith('!') else 'done'}" for item in items]
+    return "\n".join(["I have worked on this:", *lines])
+
+
 _AHEAD = {False: "in_progress", True: "pending"}
 
 
@@ -236,6 +250,7 @@ _COMMANDS: tuple[tuple[str, Callable[[re.Match[str], Sequence[str]], Steps]], ..
     (r"history", _history),
     (r"sleep (\d{1,6}(?:\.\d{1,3})?)", _sleep),
     (r"plan (.+)", _plan),
+    (r"work (.+)", _work),
     (r"long (\d{1,6})", _long),
     (r"background (\d{1,6}(?:\.\d{1,3})?)", _background),
     (r"ask permission", _ask_permission),

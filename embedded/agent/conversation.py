@@ -71,10 +71,11 @@ class Conversation:
         else:
             self._answer({"type": "text", "text": text}, len(text.split()), "end_turn")
 
-    def called(self, tool: str, given: Mapping[str, object]) -> None:
-        """Append that a tool is called; `returned` appends that it is over."""
+    def called(self, tool: str, given: Mapping[str, object]) -> str:
+        """Append that a tool is called, and return the call's id; `returned` appends that it is over."""
         self._call = f"toolu_{uuid.uuid4().hex[:24]}"
         self._answer({"type": "tool_use", "id": self._call, "name": tool, "input": given}, 1, "tool_use")
+        return self._call
 
     def returned(self) -> None:
         """Append that the latest tool call is over."""

@@ -442,6 +442,8 @@ class Session:
         self._turn_id = ""  #: of the turn that runs, or ran last
         self._wake_at: float | None = None  #: when the turn's pause is over
         self._tool: tuple[str, dict[str, object]] | None = None  #: the tool call that is under way
+        self._call_id = ""  #: its id
+        self._tool_error = ""  #: why it is going to fail
         self._dialog: OpenDialog | None = None
         self._menu: Menu | None = None
         self._chosen: str | None = None  #: in the latest menu; None: it was left
@@ -670,9 +672,9 @@ class Session:
                 return datetime.now(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
             case Fail(error, message):
                 self._fail(error, message)
-            case UseTool(command, seconds):
+            case UseTool(command, seconds, error):
                 self._begin_tool("Bash", {"command": command})
-                self._wake_at = time.monotonic() + seconds
+                self._wake_at, self._tool_error = time.monotonic() + seconds, error
             case Plan(items):
                 todos = [{"content": text, "status": state, "activeForm": text} for text, state in items]
                 self._begin_tool("TodoWrite", {"todos": todos})
@@ -717,15 +719,20 @@ class Session:
 
     def _begin_tool(self, tool: str, given: dict[str, object]) -> None:
         self._tool = (tool, given)
-        self._conversation.called(tool, given)
-        self._fire("PreToolUse", tool_name=tool, tool_input=given)
+        self._call_id = self._conversation.called(tool, given)
+        self._fire("PreToolUse", tool_name=tool, tool_input=given, tool_use_id=self._call_id)
         self._terminal.show(f"· {tool}: {given.get('command', '')}", "dim")
 
     def _finish_tool(self, result: object) -> None:
         if self._tool is not None:
             (tool, given), self._tool = self._tool, None
             self._conversation.returned()
-            self._fire("PostToolUse", tool_name=tool, tool_input=given, tool_response={"result": result})
+            told = {"tool_name": tool, "tool_input": given, "tool_use_id": self._call_id}
+            if self._tool_error:
+                self._fire("PostToolUseFailure", **told, error=self._tool_error)
+                self._tool_error = ""
+            else:
+                self._fire("PostToolUse", **told, tool_response={"result": result})
 
     def _begin_call(self, name: str, arguments: dict[str, object]) -> str | None:
         """Start the call; what cannot be called is answered at once."""

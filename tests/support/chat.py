@@ -8,6 +8,7 @@ from core.base.redaction import Redactor
 from core.model.asking import Button, Role
 from core.model.channel import CoreApi, Posted, WebHook
 from core.model.health import Finding
+from core.model.live import LiveRow, LiveShown, merged
 from core.model.posts import Mark, NewPost, OutboundKind, OwnPost, ThreadSeen
 
 TEAM, HOME = "T1", "C1"
@@ -25,6 +26,9 @@ class Message:
     kind: str = ""
     name: str = ""
     uid: str = ""
+    shown: LiveShown = field(default_factory=LiveShown)
+    live: str = ""  #: the id of the live post that it is
+    over: bool = False  #: it takes nothing any more
 
 
 @dataclass
@@ -38,6 +42,8 @@ class Chat:
     calls: list[str] = field(default_factory=list)
     replies: bool = False  #: whether what people write here is read
     buttons: bool = True  #: whether presses arrive
+    removed: int = 0  #: how many messages are there no more
+    streams: bool = False  #: whether turns are shown as they run
     echo: bool = False  #: whether posts come back as events
     shown: dict[str, tuple[Button, ...]] = field(default_factory=dict)  #: the buttons of a message, by its ts
     written: list[str] = field(default_factory=list)  #: the time stamps of what people wrote
@@ -81,7 +87,7 @@ class Chat:
         if post.kind is OutboundKind.FILE:
             self._fault("file")
         self._fault("post")
-        message = Message(post.id, channel, thread, f"1700.{len(self.messages):06d}", post.text,
+        message = Message(post.id, channel, thread, self._next_ts(), post.text,
                           post.kind.value, post.name, post.uid)  # fmt: skip
         self.messages.append(message)
         self.shown[message.ts] = post.buttons
@@ -123,6 +129,71 @@ class Chat:
             replace(post, id=f"{post.id}-{number}", key=f"{post.key}#{number}", text=line)
             for number, line in enumerate(lines, start=1)
         )
+
+    def live(self) -> bool:
+        """Show turns as they run, as the test says."""
+        return self.streams
+
+    def begin_live(self, row: LiveRow) -> Posted:
+        """Begin a message that grows, or fail as told."""
+        self._fault("begin")
+        message = Message("", row.channel, row.thread, self._next_ts(), "", "live")
+        message.shown, message.live = row.shown, row.id
+        self.messages.append(message)
+        self._fault("lost")
+        return Posted(TEAM, row.channel, message.ts)
+
+    def add_live(self, row: LiveRow, change: LiveShown, text: str = "") -> None:
+        """Let it grow, or fail as told; what is over takes nothing."""
+        self._fault("add")
+        self._grow(row, change, text)
+        self._fault("lost")
+
+    def end_live(self, row: LiveRow, post: NewPost | None, change: LiveShown, text: str) -> Posted:
+        """End it, or fail as told."""
+        self._fault("end")
+        message = self._grow(row, change, text)
+        message.over = True
+        if post is not None:
+            message.post_id, message.kind = post.id, post.kind.value
+        self._fault("lost")
+        return Posted(TEAM, row.channel, row.ts)
+
+    def remove_live(self, row: LiveRow) -> None:
+        """Remove it, or fail as told."""
+        self._fault("remove")
+        before = len(self.messages)
+        self.messages = [message for message in self.messages if message.ts != row.ts]
+        self.removed += before - len(self.messages)
+        self._fault("lost")
+
+    def find_live(self, row: LiveRow) -> Posted | None:
+        """Look for a live post by its id."""
+        self._fault("find_live")
+        found = (message for message in self.messages if message.live == row.id)
+        return next((Posted(TEAM, message.channel, message.ts) for message in found), None)
+
+    def live_parts(self, post: NewPost, shown: LiveShown) -> tuple[NewPost, ...]:
+        """Return an answer's paragraphs as parts where it has several."""
+        texts = post.text.split("\n\n")
+        return (post,) if len(texts) == 1 else tuple(
+            replace(post, id=f"{post.id}-{number}", key=f"{post.key}#{number}", text=text)
+            for number, text in enumerate(texts, start=1)
+        )  # fmt: skip
+
+    def live_pieces(self, post: NewPost, shown: LiveShown) -> tuple[str, ...]:
+        """Return the text's lines; none for a text that a live post does not hold."""
+        return () if "too long" in post.text else tuple(post.text.splitlines(keepends=True))
+
+    def _next_ts(self) -> str:
+        return f"1700.{len(self.messages) + self.removed:06d}"
+
+    def _grow(self, row: LiveRow, change: LiveShown, text: str) -> Message:
+        message = next((one for one in self.messages if one.ts == row.ts), None)
+        if message is None or message.over:
+            raise ChannelError("it is over", transient=False, reason="over")
+        message.shown, message.text = merged(message.shown, change), message.text + text
+        return message
 
     def react(self, channel: str, ts: str, mark: Mark, instead_of: Collection[Mark]) -> None:
         """Show the mark, or fail as told."""

@@ -21,6 +21,7 @@ from core.config.chats import ChatInfo
 from core.model.asking import Role
 from core.model.channel import CoreApi, IncomingPress, IncomingReply, Posted, Swept, WebHook
 from core.model.health import Finding, State
+from core.model.live import LiveRow, LiveShown
 from core.model.posts import Mark, NewPost, OutboundKind, OwnPost, ThreadSeen
 
 KIND, TEAM = "line", "here"
@@ -71,6 +72,38 @@ class LineChannel:
             return
         reply = IncomingReply(*place, *who, is_bot=False, is_self=False, shape="plain", text=word["text"])
         door.receive([reply], lambda verdicts: None)
+
+    def live(self) -> bool:
+        """Show no turn as it runs."""
+        return False
+
+    def begin_live(self, row: LiveRow) -> Posted:
+        """Nobody asks for it."""
+        raise NotImplementedError
+
+    def add_live(self, row: LiveRow, change: LiveShown, text: str = "") -> None:
+        """Nobody asks for it."""
+        raise NotImplementedError
+
+    def end_live(self, row: LiveRow, post: NewPost | None, change: LiveShown, text: str) -> Posted:
+        """Nobody asks for it."""
+        raise NotImplementedError
+
+    def remove_live(self, row: LiveRow) -> None:
+        """Nobody asks for it."""
+        raise NotImplementedError
+
+    def find_live(self, row: LiveRow) -> Posted | None:
+        """Find none."""
+        return None
+
+    def live_parts(self, post: NewPost, shown: LiveShown) -> tuple[NewPost, ...]:
+        """Return what it is sent as at any rate."""
+        return self.parts(post)
+
+    def live_pieces(self, post: NewPost, shown: LiveShown) -> tuple[str, ...]:
+        """Return none."""
+        return ()
 
     def sweeps(self) -> bool:
         """Replies are read."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from core.base.errors import TrustFailed
+from core.base.values import replace
 from core.harness.base import (
     BLOCKED_SUFFIX,
     SCHEDULED_PART,
@@ -161,14 +162,20 @@ def _session_start(payload: _Payload) -> tuple[HarnessEvent, ...]:
 
 def _pre_tool_use(payload: _Payload) -> tuple[HarnessEvent, ...]:
     detail = short(detail_of(object_of(payload, "tool_input")))
-    return (ToolStarted(text_of(payload, "tool_name"), detail, text_of(payload, "prompt_id")),)
+    call = text_of(payload, "tool_use_id")
+    return (ToolStarted(text_of(payload, "tool_name"), detail, text_of(payload, "prompt_id"), call),)
 
 
 def _post_tool_use(payload: _Payload) -> tuple[HarnessEvent, ...]:
     tool, task = text_of(payload, "tool_name"), text_of(object_of(payload, "tool_response"), "backgroundTaskId")
+    call = text_of(payload, "tool_use_id")
     if not task:
-        return (ToolEnded(tool),)
-    return (ToolEnded(tool, task, _task_name(object_of(payload, "tool_input"))),)
+        return (ToolEnded(tool, call=call),)
+    return (ToolEnded(tool, task, _task_name(object_of(payload, "tool_input")), call),)
+
+
+def _post_tool_use_failure(payload: _Payload) -> tuple[HarnessEvent, ...]:
+    return tuple(replace(event, failed=True) for event in _post_tool_use(payload) if isinstance(event, ToolEnded))
 
 
 def _permission_request(payload: _Payload) -> tuple[HarnessEvent, ...]:
@@ -241,7 +248,7 @@ _READINGS: Mapping[str, Callable[[_Payload], tuple[HarnessEvent, ...]]] = {
     "SessionStart": _session_start,
     "PreToolUse": _pre_tool_use,
     "PostToolUse": _post_tool_use,
-    "PostToolUseFailure": _post_tool_use,
+    "PostToolUseFailure": _post_tool_use_failure,
     "PermissionRequest": _permission_request,
     "Stop": _stop,
     "StopFailure": _stop_failure,

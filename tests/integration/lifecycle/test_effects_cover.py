@@ -31,6 +31,7 @@ _OTHERS = (
     "keep.",
     "rebind.",
     "dialog.",
+    "live.",
 )  #: effects of the service's workers
 _NOT_THE_SESSIONS = (
     "locks",

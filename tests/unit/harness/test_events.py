@@ -109,7 +109,7 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
     (
         "tool begins",
         report("PreToolUse", tool_name="Bash", tool_input=BACKGROUND, tool_use_id="toolu_6e1a"),
-        (ToolStarted("Bash", "sleep 3", TURN),),
+        (ToolStarted("Bash", "sleep 3", TURN, "toolu_6e1a"),),
     ),
     (
         "tool leaves a task",
@@ -131,7 +131,7 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
     (
         "tool fails",
         report("PostToolUseFailure", tool_name="Bash", tool_input={}, error="Exit code 1", is_interrupt=False),
-        (ToolEnded("Bash"),),
+        (ToolEnded("Bash", failed=True),),
     ),
     (
         "permission",
