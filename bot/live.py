@@ -23,6 +23,7 @@ _STATES = {
     StepState.RUNNING: "in_progress",
     StepState.DONE: "complete",
     StepState.FAILED: "error",
+    StepState.STRUCK: "complete",  # nothing seems to wait for it
 }
 _APART = "\N{ZERO WIDTH SPACE}"
 _PING = re.compile(r"<(?=[@!#])|@(?=here\b|channel\b|everyone\b|group\b)", re.IGNORECASE)

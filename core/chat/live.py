@@ -46,7 +46,7 @@ from core.session.sessions import Unforeseen, apart
 from core.session.system import System
 
 _LOG = logging.getLogger(__name__)
-LIFETIME = timedelta(seconds=240)  #: chats take a message for five minutes (Slack, 2026)
+LIFETIME = timedelta(seconds=240)  #: chats take a message for some minutes
 _BEGIN_SECONDS = 3.5  #: chats let some twenty a minute begin, and as many end
 _ADD_SECONDS = 2.0  #: between two looks of one that is open
 _ANY_SECONDS = 0.7  #: between two additions, of whichever: a hundred a minute

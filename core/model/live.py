@@ -26,6 +26,7 @@ class StepState(Enum):
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
+    STRUCK = "struck"  #: taken off the plan
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def compose(
 def changed(before: LiveShown, after: LiveShown) -> LiveShown:
     """Return what has to be told of `after` where `before` is shown: a new title, steps that are new or differ.
 
-    A step that is not there any more, such as an item that was struck off a plan, is told as done.
+    A step that is not there any more, such as an item of a plan, is told as struck off.
     """
     known = {step.id: step for step in before.steps}
     there = {step.id for step in after.steps}
@@ -158,8 +159,9 @@ def merged(before: LiveShown, change: LiveShown) -> LiveShown:
 
 def struck(step: LiveStep) -> LiveStep:
     """Return a step that is not to be done any more."""
-    title = step.title if step.title.endswith(_STRUCK) else _short(step.title, _STRUCK)
-    return LiveStep(step.id, title, StepState.DONE)
+    if step.state is StepState.STRUCK:
+        return step
+    return LiveStep(step.id, _short(step.title, " (taken off the plan)"), StepState.STRUCK)
 
 
 def settled(shown: LiveShown, note: str) -> LiveShown:
@@ -181,7 +183,6 @@ def reopens_at(row: LiveRow, lifetime: timedelta) -> datetime:
     return row.opened_at + lifetime * (2 << min(row.round, 6))
 
 
-_STRUCK = " (taken off the plan)"
 _STATES = {"done": StepState.DONE, "in progress": StepState.RUNNING}
 
 
