@@ -304,6 +304,7 @@ _MODULES = (
     "core.store.loops",
     "core.store.migrations",
     "core.store.outbox",
+    "core.store.live",
     "core.store.requests",
     "core.store.retention",
     "core.store.sessions",
