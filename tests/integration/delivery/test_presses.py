@@ -314,6 +314,7 @@ def test_what_does_not_prove_to_be_the_instances_own_is_not_shown(bound: System,
     note = bound.outbox.get(f"p-unasked-{record_of(bound)[1]}")
     assert note is not None
     assert "`the-loop standing restart scribe`" in note.post.text
+    assert [button.press for button in note.post.buttons] == [Press.RESTART]
 
 
 def test_of_two_who_ask_at_once_one_is_shown(bound: System, presses: Presses) -> None:

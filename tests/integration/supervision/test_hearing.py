@@ -208,6 +208,7 @@ def test_a_hooks_late_word_posts_no_second_answer_and_ends_the_silence(reading: 
     assert reading.activity.silence is None
     assert len(reading.posts(OutboundKind.ANSWER)) == 1
     note, edit = (post for post in reading.posts(OutboundKind.NOTE) if post.text.startswith("The hooks of `scribe`"))
+    assert (note.buttons, edit.buttons) == ((), ())  # a restart would not mend that
     assert edit.edits == note.id
     assert edit.text.startswith("The hooks of `scribe` report again, since ")
     assert edit.text.endswith(f"Earlier this note said: {silent_why}.")
@@ -484,6 +485,8 @@ def test_a_reporter_that_is_gone_is_named_as_the_reason(reading: Claude) -> None
     reading.answers()
 
     assert "`the-loop standing restart scribe` writes it again" in text_of(reading.after(GRACE).silent_why)
+    [note] = [post for post in reading.posts(OutboundKind.NOTE) if post.text.startswith("The hooks of `scribe`")]
+    assert [button.label for button in note.buttons] == ["Restart"]
 
 
 @pytest.mark.parametrize("silence", Silence)
