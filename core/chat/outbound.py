@@ -24,7 +24,7 @@ from core.chat.unsent import note_unsent
 from core.config.settings import secret_variables
 from core.model.asking import Unseen
 from core.model.channel import Channel, Posted
-from core.model.posts import OURS, RANKS, NewPost, OutboundKind, OutboxRow, PostState
+from core.model.posts import ANNOUNCEMENTS, OURS, RANKS, NewPost, OutboundKind, OutboxRow, PostState
 from core.model.reasons import Because, Reason, because, said
 from core.model.session import Binding, Phase, SessionRecord, Thread
 from core.session.commands import exact_for
@@ -227,6 +227,8 @@ class OutboundWorker:
         """Return the post as this chat can show it: without buttons where no press arrives, with commands that can be
         given there."""
         settings, environ = self._system.settings, self._system.environ
+        if post.kind in ANNOUNCEMENTS and not self._channel.presses():
+            post = replace(post, buttons=())  # they are offered besides: its text asks for none of them
         if post.buttons and not self._channel.presses():
             post = without_buttons(post, partial(exact_for, settings, environ), replies=self._channel.sweeps())
         if post.kind not in OURS:

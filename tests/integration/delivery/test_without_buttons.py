@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.chat.outbound import OutboundWorker
-from core.model.asking import Button, Press
+from core.model.asking import Button, Press, announced_buttons
 from core.model.posts import OutboundKind
 from core.model.session import SessionRecord
 from core.session.commands import command_line
@@ -98,3 +98,17 @@ def test_where_presses_arrive_the_buttons_stand_there(threaded: System, clock: H
 
     assert chat.shown[chat.messages[-1].ts] == (button,)
     assert chat.texts()[-1] == "note 1"
+
+
+def test_an_announcement_is_shown_without_its_buttons_and_says_nothing_of_them(
+    threaded: System, clock: HandClock
+) -> None:
+    """They are offered besides; whoever reads it there misses none."""
+    buttons = announced_buttons("s-1", lives=True)
+    threaded.outbox.add([post(OutboundKind.ROOT_UPDATE, 1, buttons=buttons)])
+    chat = Chat(buttons=False)
+
+    drain(OutboundWorker(threaded, chat), clock)
+
+    [root] = chat.messages
+    assert (root.text, chat.shown[root.ts]) == ("root-update 1", ())

@@ -10,6 +10,7 @@ from bot.channel import SlackChannel
 from bot.settings import SlackSettings, on_loopback, url_parts
 from core.config.channels import channel_settings
 from core.config.document import ConfigError
+from core.model.asking import Role
 
 
 def _problems(**block: Any) -> str:
@@ -87,3 +88,23 @@ def test_a_url_that_cannot_be_read_leads_nowhere(url: str) -> None:
     """Slack's answers name addresses, and no answer of anybody is a fault of ours."""
     assert url_parts(url).hostname is None
     assert not on_loopback(url)
+
+
+@pytest.mark.parametrize(
+    ("mode", "operators", "told"),
+    [
+        ("socket", ["U0123456789"], ("/the-loop", "/the-loop")),
+        ("socket", [], ("/the-loop", "")),
+        ("http", ["U0123456789"], ("/the-loop", "/the-loop")),
+        ("poll", ["U0123456789"], ("", "")),
+        ("off", ["U0123456789"], ("", "")),
+    ],
+)
+def test_a_text_names_the_slash_command_where_somebody_can_give_it(
+    mode: str, operators: list[str], told: tuple[str, str]
+) -> None:
+    """In poll and off none arrives; what nobody may do there is done at the machine."""
+    block = {"authorizedUsers": ["U0123456780"], "operators": operators, "read": {"mode": mode}}
+    channel = SlackChannel(block, {}, None)
+
+    assert (channel.typed(Role.MEMBER), channel.typed(Role.OPERATOR)) == told
