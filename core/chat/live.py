@@ -92,7 +92,7 @@ class LivePosts:
         self._written: dict[str, _Written] = {}
         self._looked: dict[str, Deadline] = {}  #: until then the plan of one that is to end is waited for
         self._over: dict[str, datetime] = {}  #: since when the turn of an open one has been over
-        self._left: set[str] = set()  #: turns of which none is shown any more
+        self._left: dict[str, str] = {}  #: by session: the turn of which none is shown any more
 
     # ------------------------------------------------------------ while the turn runs
 
@@ -131,7 +131,7 @@ class LivePosts:
         if row is not None and row.turn != turn:
             self._close(row, at_once=bool(turn))
             return
-        if not turn or activity is None or turn in self._left:
+        if not turn or activity is None or self._left.get(binding.uid) == turn:
             return
         if row is None or row.state is LiveState.PARKED:
             self._open(binding, activity, turn, row, began)
@@ -200,9 +200,9 @@ class LivePosts:
             if error.unclear:
                 self._system.lives.move(row, LiveState.REMOVING)  # it may stand there
             else:
-                self._system.lives.end(row)
+                self._forget(row)
             if not error.transient:
-                self._left.add(row.turn)
+                self._left[row.uid] = row.turn
             if error.reason == ChannelError.NOT_ALLOWED:
                 self._off = True
                 self._tell_off(self._channel.kind, f"turns are not shown as they run: {error}")
@@ -234,14 +234,13 @@ class LivePosts:
         now = self._system.clock.now()
         if row.state is LiveState.OPEN and not at_once and now - self._over.setdefault(row.id, now) < _GRACE:
             return
-        self._over.pop(row.id, None)
         with self._held(row.id) as held:
             if not held:
                 return
             if row.state is LiveState.OPEN:
                 self._stop(row, self._last(row, _OVER), None)
             elif row.state is LiveState.PARKED:
-                self._system.lives.end(row)
+                self._forget(row)
 
     def _stop(self, row: LiveRow, last: LiveShown, then: LiveState | None) -> None:
         """End the message without an answer; what it shows stays. `then`: where it stands; None: it is forgotten."""
@@ -253,7 +252,7 @@ class LivePosts:
             if error.transient:
                 return
         if then is None:
-            self._system.lives.end(row)
+            self._forget(row)
             return
         self._system.lives.show(row, last)
         self._system.lives.move(row, then)
@@ -295,7 +294,7 @@ class LivePosts:
 
     def _finish(self, live: LiveRow, row: OutboxRow, post: NewPost) -> Posted | Way:
         if live.state is LiveState.PARKED:
-            self._system.lives.end(live)
+            self._forget(live)
             return Way.PLAIN
         if live.state is LiveState.OPEN:
             pieces = self._channel.live_pieces(post, self._last(live))
@@ -316,7 +315,7 @@ class LivePosts:
             found = self._channel.find(post.id, live.channel, live.thread)
             if found is None:
                 return self._remove_first(live)
-            self._system.lives.end(live)
+            self._forget(live)
             return found
         return self._write(live, post)
 
@@ -349,7 +348,7 @@ class LivePosts:
                 raise
             self._troubled("end", live, error)
             return self._remove_first(live)
-        self._system.lives.end(live)
+        self._forget(live)
         return posted
 
     def _last(self, live: LiveRow, note: str = "") -> LiveShown:
@@ -367,7 +366,7 @@ class LivePosts:
             for row in self._system.lives.all(self._channel.kind):
                 post = self._system.outbox.get(row.post) if row.post else None
                 if row.state is LiveState.ENDING and (post is None or post.state not in _OPEN_POST):
-                    self._system.lives.end(row)  # the post tells that it went well, or that it failed
+                    self._forget(row)  # the post tells that it went well, or that it failed
                 elif row.state in (LiveState.OPENING, LiveState.OPEN):
                     self._system.lives.move(row, LiveState.REMOVING)
             self._recovered = True
@@ -400,7 +399,13 @@ class LivePosts:
             if error.transient or error.unclear or error.reason == ChannelError.SHUT_OUT:
                 raise
             _LOG.warning("a message that was cut off stays", extra={"reason": str(error), "live_post": row.id})
+        self._forget(row)
+
+    def _forget(self, row: LiveRow) -> None:
+        """Forget one that has ended, or is gone."""
         self._system.lives.end(row)
+        for known in (self._free, self._written, self._looked, self._over):
+            known.pop(row.id, None)
 
     # ------------------------------------------------------------ pace and trouble
 

@@ -515,7 +515,7 @@ def _take(
 ) -> None:
     at = reported_at(report, system.clock.now())
     doubted = taken.doubted and _may_go_on(report, event)
-    turn = running_turn(system.activities, record) if isinstance(event, TurnEnded) else ""
+    turn = _answered_turn(system.activities, record, report, event)
     _see_to_end(system, record, report, event)
     taken.rows += settle_by(system, record, (event,), at)
     if isinstance(event, PromptReported) and event.task is not None:
@@ -601,6 +601,13 @@ def _is_past(activities: Activities, record: SessionRecord, event: TurnEnded | T
     if known is None or known.instance != record.instance_id or not known.in_turn:
         return False
     return event.turn not in ("", known.turn) and event.turn == known.ended_turn
+
+
+def _answered_turn(activities: Activities, record: SessionRecord, report: Report, event: HarnessEvent) -> str:
+    """Return by what the turn is known whose answer the event tells; "" for none, or for that of an earlier one."""
+    if not isinstance(event, TurnEnded) or report.agent != MAIN or _is_past(activities, record, event):
+        return ""
+    return running_turn(activities, record)
 
 
 def _see_to_end(system: System, record: SessionRecord, report: Report, event: HarnessEvent) -> None:

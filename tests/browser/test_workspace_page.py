@@ -589,3 +589,59 @@ async def test_an_app_has_a_home_tab_and_takes_direct_messages(workspace: Worksp
     ]
     assert told[-1]["channel_type"] == "im"
     assert app.home_tab
+
+
+async def test_a_turn_is_seen_as_it_runs(workspace: Workspace, tab: Tab) -> None:
+    """A plan whose tasks change, then a text that grows; wide and narrow."""
+    root = workspace.controls.say("alice", "agents", "please look after the tests")
+    app, alice = workspace.room.main_app, workspace.controls.user("alice")
+    client = AsyncWebClient(app.bot_token, base_url=workspace.api_url)
+    task = {"type": "task_update", "id": "t", "title": "Bash make test", "status": "in_progress"}
+    begun = await client.chat_startStream(
+        channel=workspace.controls.channel("agents").id,
+        thread_ts=root,
+        recipient_user_id=alice.id,
+        recipient_team_id=alice.team_id,
+        task_display_mode="plan",
+        chunks=[{"type": "plan_update", "title": "0 of 1 done"}, task],
+    )
+    stream = {"channel": begun["channel"], "ts": begun["ts"]}
+    shown = "document.querySelector('#thread-messages').innerText"
+    await tab.until("document.querySelector('.thread-link') !== null")
+    await tab.click(".thread-link")
+
+    await tab.until("document.querySelector('.plan .step.in_progress [aria-label=\"at work\"]') !== null")
+    running = await tab.evaluate(shown)
+    await client.chat_appendStream(
+        **stream, chunks=[{**task, "status": "error"}, {"type": "markdown_text", "text": "It"}]
+    )
+    await tab.until("document.querySelector('.plan .step.error [aria-label=\"failed\"]') !== null")
+    await client.chat_stopStream(**stream, chunks=[{"type": "markdown_text", "text": " **fails**."}])
+    await tab.resize(390, 800)
+    await tab.until(f"{shown}.includes('It fails.')")
+    wide = await tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    assert "0 of 1 done" in running
+    assert "is being written" in running
+    assert "is being written" not in await tab.evaluate(shown)
+    assert wide
+
+
+async def test_a_message_that_nobody_finished_says_so(workspace: Workspace, tab: Tab) -> None:
+    """As Slack shows one whose time is over."""
+    root = workspace.controls.say("alice", "agents", "please")
+    alice = workspace.controls.user("alice")
+    client = AsyncWebClient(workspace.room.main_app.bot_token, base_url=workspace.api_url)
+    await client.chat_startStream(
+        channel=workspace.controls.channel("agents").id,
+        thread_ts=root,
+        recipient_user_id=alice.id,
+        recipient_team_id=alice.team_id,
+        chunks=[{"type": "markdown_text", "text": "half"}],
+    )
+    await tab.until("document.querySelector('.thread-link') !== null")
+    await tab.click(".thread-link")
+
+    workspace.controls.expire_streams()
+
+    await tab.until("document.querySelector('#thread-messages').innerText.includes('Something went wrong')")

@@ -24,6 +24,22 @@ def test_a_workspace_in_order_has_nothing_to_complain_about(workspace: Workspace
     assert any("another organization" in finding.detail for finding in findings)
 
 
+@pytest.mark.parametrize(
+    ("code", "state"), [("", State.OK), ("unknown_method", State.WARNING), ("missing_scope", State.WARNING)]
+)
+def test_whether_turns_can_be_shown_as_they_run(workspace: WorkspaceThread, code: str, state: State) -> None:
+    """Nothing is posted for that. A workspace without streams gets the answers all the same, so it is a warning."""
+    if code:
+        workspace.fault("chat.appendStream", "error", code=code)
+    before = len(workspace.messages("agents"))
+
+    [found] = [finding for finding in channel_on(workspace).check() if finding.name == "streams"]
+
+    assert found.state is state
+    assert len(workspace.messages("agents")) == before
+    assert not [finding for finding in channel_on(workspace, stream=False).check() if finding.name == "streams"]
+
+
 def test_an_empty_list_denies_everyone_and_is_a_finding(workspace: WorkspaceThread) -> None:
     """A bot that obeys nobody is hardly what was wanted."""
     findings = channel_on(workspace, authorizedUsers=[]).check()

@@ -234,6 +234,19 @@ def test_connection_that_is_shut_out_is_down_however_it_reads() -> None:
     assert [(row.running, row.detail) for row in (*taken, *connections.rows())] == [(True, "connected")] * 2
 
 
+def test_what_a_connection_lacks_stands_beside_it() -> None:
+    """It is up all the same; where it is down that says more."""
+    connections = Connections(["slack"])
+    connections.set("slack", True, "connected")
+
+    connections.note("slack", "turns are not shown as they run")
+    up = connections.rows()
+    connections.set("slack", False, "lost")
+
+    assert [(row.running, row.detail) for row in up] == [(True, "connected; turns are not shown as they run")]
+    assert [(row.running, row.detail) for row in connections.rows()] == [(False, "lost")]
+
+
 def test_a_connection_by_which_no_post_comes_back_is_deaf() -> None:
     """Two posts of a minute ago, and no event since: replies are lost, whatever the socket says. An event ends it."""
     clock = MovedClock()
