@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
@@ -33,11 +34,13 @@ from core.chat.commands import Orders
 from core.chat.creating import Creations
 from core.chat.inbound import Changes, Inbound, NullMirror
 from core.chat.presses import Presses
+from core.chat.tasks import TaskIntake
 from core.delivery.permission_requests import Requests
 from core.model.asking import Role
 from core.model.session import Binding, Definition, SessionRecord
 from core.process.presence import Connections
 from core.session.system import System
+from core.store.tasks import Tasks
 from embedded.workspace import model
 from embedded.workspace.controls import Controls
 from embedded.workspace.shapes import bot_fields
@@ -127,6 +130,7 @@ def _door(system: System) -> ChatApi:
         CatchingUp(system.clock, system.bindings),
         lambda uids: None,
         lambda role: "",
+        TaskIntake(system, Tasks(system.database), KIND, holds, threading.Event()),
     )
 
 

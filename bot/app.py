@@ -438,12 +438,13 @@ async def unasked() -> None:
 
 
 #: The subscriptions that bring what is listened to.
-EVENTS = ("app_home_opened", "message.channels", "message.groups", "message.im")
+EVENTS = ("app_home_opened", "app_mention", "message.channels", "message.groups", "message.im")
 
 
 def register_replies(app: AsyncApp) -> None:
     """Register for messages of every subtype: Bolt acknowledges once the middleware lets them pass."""
     app.event("message", middleware=[commit_before_ack])(taken)
+    app.event("app_mention", middleware=[commit_before_ack])(taken)
 
 
 async def taken() -> None:

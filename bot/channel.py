@@ -26,9 +26,10 @@ from bot.settings import PRESSES, SlackSettings
 from core.base.clock import Clock, SystemClock
 from core.base.errors import ChannelError
 from core.base.redaction import Redactor, redactor_of
+from core.base.text import parse_duration
 from core.config.channels import channel_settings
 from core.model.asking import Role
-from core.model.channel import CoreApi, Posted, WebAnswer, WebHook
+from core.model.channel import CoreApi, Posted, Template, WebAnswer, WebHook
 from core.model.health import Finding
 from core.model.live import LiveRow, LiveShown
 from core.model.posts import Mark, NewPost, OutboundKind, ThreadSeen, Verbosity, shows
@@ -110,7 +111,7 @@ class SlackChannel:
             door, keep, directory, settings, self.has_role, own.team, creating, homes, identity, self._clock.now
         )
         app = build_app(client, own, sessions, buttons)
-        reading = Reading(app, client, self._tokens, own, intake, sweeper, Standing(door))
+        reading = Reading(app, client, self._tokens, own, intake, sweeper, Standing(door), _templates(self._settings))
         reader: Reader | None = None
         if mode == "socket":
             reader = Connection(reading, self._pace, self._runtime)
@@ -271,6 +272,22 @@ class SlackChannel:
     def manifest(self, url: str = "") -> str:
         """Return the app manifest as YAML, for the configured way of reading. Raises InvalidValue for a bad URL."""
         return manifest.manifest(self._settings.read.mode, url)
+
+
+def _templates(settings: SlackSettings) -> Mapping[str, Template]:
+    """Return the templates by their channels."""
+    return {
+        one.channel: Template(
+            name=one.name,
+            harness=one.harness,
+            root=one.root,
+            worktree=one.worktree,
+            prompt=one.prompt,
+            lifetime_seconds=parse_duration(one.lifetime).total_seconds() if one.lifetime else 0,
+            role=Role(one.role),
+        )
+        for one in settings.templates
+    }
 
 
 async def _watch(stopping: Callable[[], bool], stop: asyncio.Event) -> None:

@@ -19,7 +19,7 @@ import os
 import random
 import stat
 import tempfile
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -43,6 +43,7 @@ from bot.payloads import KIND, Ignored
 from bot.settings import on_loopback
 from core.base.errors import ChannelError
 from core.base.values import dataclass, replace
+from core.model.channel import Template
 
 
 @contextmanager
@@ -174,6 +175,7 @@ class Reading:
     intake: Intake
     sweeper: Sweeper
     standing: Standing
+    templates: Mapping[str, Template]  #: by channel
 
     async def identify(self) -> None:
         """Learn who the bot is. Raises ChannelError."""
@@ -193,6 +195,12 @@ class Reading:
         self.standing.sense()
         if self.own.identity is None:
             return None
+        task = payloads.mention(payload, self.own.identity)
+        if task is not None:
+            template = self.templates.get(task.channel)
+            message, bot = payloads.event_of(payload), self.own.identity.user
+            taking = template and self.intake.take(task, message, template, bot, retry)
+            return asyncio.ensure_future(taking) if taking else None
         found = payloads.reply(payload, self.own.identity)
         if not isinstance(found, Ignored):
             after = replace(found, unordered=True) if shared or retry else found

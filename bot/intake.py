@@ -37,8 +37,10 @@ from core.model.channel import (
     IncomingOrder,
     IncomingPress,
     IncomingReply,
+    IncomingTask,
     PrivateAnswer,
     Swept,
+    Template,
     Verdict,
     Waiting,
 )
@@ -152,6 +154,10 @@ class AsyncDoor:
         """Do what a command says. Raises CoreError."""
         return await asyncio.get_running_loop().run_in_executor(self._ordering, self._door.order, order)
 
+    async def task(self, task: IncomingTask) -> Verdict:
+        """Take a task; once this returns it is on the disk. Raises StoreBroken."""
+        return await asyncio.get_running_loop().run_in_executor(self._keeping, self._door.task, task)
+
     async def harnesses(self) -> tuple[str, ...]:
         """Return the names of the harnesses, the default one first."""
         return await asyncio.to_thread(self._door.harnesses)
@@ -255,6 +261,21 @@ class Intake:
         ticket = Ticket(item, message, retry, asyncio.get_running_loop().create_future())
         self._waiting.put_nowait(ticket)
         return ticket.committed
+
+    async def take(
+        self, reply: IncomingReply, message: Document, template: Template, bot: str, retry: int
+    ) -> Verdict | None:
+        """Hand a task over, with what is known of its author, without the mention of the bot; None as in a ticket."""
+        found = await self._looked_up(reply, Ticket(reply, message, retry, asyncio.Future()))
+        if found is None:
+            return None
+        called = (await self._directory.names([bot], ASK_SECONDS)).get(bot, bot) if not found.unlisted else bot
+        found = replace(found, text=found.text.replace(f"@{called}", "", 1).strip())
+        try:
+            return await self._door.task(IncomingTask(found, template))
+        except StoreBroken as error:
+            log.error("a task cannot be stored; Slack is asked to send it again", extra={"reason": str(error)})
+            return None
 
     async def run(self) -> None:
         """Consume until cancelled, or until core fails; then what waits is given up: Slack sends it again."""

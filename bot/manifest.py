@@ -55,6 +55,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
 }
 EVENTS: Mapping[str, tuple[str, ...]] = {
     "app_home_opened": (),
+    "app_mention": ("app_mentions:read",),
     "message.channels": ("channels:history",),
     "message.groups": ("groups:history",),
     "message.im": ("im:history",),

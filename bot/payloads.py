@@ -401,6 +401,25 @@ def reply(payload: Document, own: Identity) -> IncomingReply | Ignored:
     )
 
 
+def mention(payload: Document, own: Identity) -> IncomingReply | None:
+    """Return the message that an `app_mention` event carries, its thread being itself.
+
+    None for one in a thread, one that was edited, and what is no message of its own.
+    """
+    event = event_of(payload)
+    ts = text_of(event, "ts")
+    if text_of(event, "type") != "app_mention" or text_of(event, "thread_ts") or edited(event) or ts == _NO_THREAD:
+        return None
+    shared = payload.get("is_ext_shared_channel")
+    found = reply(
+        {"event": {**event, "type": "message", "thread_ts": _NO_THREAD}, "is_ext_shared_channel": shared}, own
+    )
+    return None if isinstance(found, Ignored) else replace(found, thread=ts)
+
+
+_NO_THREAD = "0.000000"  #: stands for the thread of a message that has none
+
+
 def change(payload: Document, own: Identity) -> tuple[IncomingChange, Document] | Ignored:
     """Return the edit or deletion that an `events_api` payload carries, and the message as it is now; or why none.
 

@@ -6,7 +6,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from core.config.blocks import Block, ThreadBlock, matching
+from core.config.blocks import Block, Duration, ThreadBlock, matching
 from core.config.settings import ASIDE
 
 SLACK_API = "https://slack.com/api/"
@@ -92,6 +92,28 @@ class ReadBlock(Block):
     interval_seconds: float = Field(30, ge=1, le=3600, description="For poll: seconds between two rounds")
 
 
+TemplateName = Annotated[
+    str, *matching("[a-z0-9][a-z0-9-]{0,29}", "1 to 30 of a-z, 0-9 and `-`, beginning with a letter or digit")
+]
+TaskChannel = Annotated[str, *matching("[CG][A-Z0-9]{2,}", "a channel's id such as C0123456789 (not its #name)")]
+
+
+class TemplateBlock(Block):
+    """What a mention of the bot in a channel starts."""
+
+    name: TemplateName = Field(description="Begins the names of its sessions")
+    channel: TaskChannel = Field(description="Id of the channel (C…) in which a mention with a task starts a session")
+    harness: str = Field("", description='The agent program; "": routing.defaultHarness')
+    root: Root = Field(description="The folder in which its sessions work")
+    worktree: bool = Field(
+        False,
+        description="Each session works in a git worktree of its own, beside the folder, which must be a repository",
+    )
+    prompt: str = Field("", description="The brief of its sessions; the message is the task")
+    lifetime: Duration | None = Field(None, description="After this span a session is stopped; null: it is not")
+    role: Literal["operator", "member"] = Field("operator", description="Who may start a session by a mention")
+
+
 class SlackSettings(Block):
     """The Slack channel."""
 
@@ -125,6 +147,10 @@ class SlackSettings(Block):
         default_factory=list,
         description="Folders in which, and below which, operators may create sessions by `/the-loop create`; each is "
         "absolute or begins with ~/; empty: nobody creates any from Slack",
+    )
+    templates: list[TemplateBlock] = Field(
+        default_factory=list,
+        description="Sessions that a mention of the bot starts: in these channels, from these templates; empty: none",
     )
     read: ReadBlock = Field(default_factory=ReadBlock)
     confirm_older_than_minutes: float = Field(
@@ -162,6 +188,14 @@ class SlackSettings(Block):
         description="With verbosity normal: show a turn that somebody asked for in its thread as it runs (the agent's "
         "plan, its tools, then the answer) in one message that grows; false: only the answer, once it is there",
     )
+
+    @model_validator(mode="after")
+    def _templates_apart(self) -> "SlackSettings":
+        for key in ("name", "channel"):
+            given = [getattr(template, key) for template in self.templates]
+            if len(set(given)) < len(given):
+                raise ValueError(f"templates of which no two have the same {key}")
+        return self
 
     @model_validator(mode="after")
     def _two_variables(self) -> "SlackSettings":

@@ -72,6 +72,11 @@ class Failpoint(Enum):
     # create
     CREATE_MARK = "create.mark"  #: the record of a session that the configuration does not declare
 
+    # a task that somebody wrote in a chat
+    TASK_COMMIT = "task.commit"  #: the task is a row
+    TASK_WORKTREE = "task.worktree"  #: git has made the worktree
+    TASK_HAND_OVER = "task.hand_over"  #: the thread is bound, the task is a row of the inbox, the lifetime runs
+
     # delete, and a creation that failed
     DELETE_HOLD = "delete.hold"
     DELETE_MARK = "delete.mark"  #: the record says deleting

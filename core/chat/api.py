@@ -14,6 +14,7 @@ from core.chat.creating import Creations
 from core.chat.inbound import Changes, Inbound, tell_refused
 from core.chat.presses import Presses
 from core.chat.remedies import Typed, as_done_there
+from core.chat.tasks import TaskIntake
 from core.config.settings import secret_variables
 from core.delivery.pictures import picture
 from core.lifecycle.look import list_standing
@@ -24,6 +25,7 @@ from core.model.channel import (
     IncomingOrder,
     IncomingPress,
     IncomingReply,
+    IncomingTask,
     PrivateAnswer,
     Swept,
     Verdict,
@@ -55,6 +57,7 @@ class ChatApi:
         catching_up: CatchingUp,
         at_once: Callable[[Collection[str]], None],
         typed: Typed,
+        tasks: TaskIntake,
     ) -> None:
         """`committed` is called once something else is new in the inbox; `typed` is the channel's.
 
@@ -67,6 +70,7 @@ class ChatApi:
         self._presses = presses
         self._orders = orders
         self._creations = creations
+        self._tasks = tasks
         self._catching_up = catching_up
         self._connections = connections
         self._inbound = inbound
@@ -190,6 +194,10 @@ class ChatApi:
         if record is None or record.instance_id is None:
             raise NotRunning(f"{name} has no terminal", f"start it: `the-loop standing start {name}`")
         return f"{name}-{self._system.clock.now():%Y-%m-%d-%H%M%S}.png", picture(self._system, record.instance_id)
+
+    def task(self, task: IncomingTask) -> Verdict:
+        """Take a task, durably. Raises StoreBroken."""
+        return self._tasks.take(task)
 
     def harnesses(self) -> tuple[str, ...]:
         """Return the names of the harnesses that there are, the default one first."""

@@ -208,6 +208,10 @@ class Inbound:
             tell=tell,
         )
 
+    def add(self, passed: Passed) -> None:
+        """Commit a message that another door has judged. Part of the open transaction. Raises StoreBroken."""
+        self._commit(passed)
+
     # ------------------------------------------------------------ the steps, in order
 
     def _judge(self, reply: IncomingReply) -> Passed | Dropped:

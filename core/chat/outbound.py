@@ -254,14 +254,14 @@ class OutboundWorker:
         if post.edits:
             return self._earlier(post)
         if post.kind in (OutboundKind.ROOT, OutboundKind.HOST):
-            return Place(post.channel or self._channel.default_channel(), "")
+            return Place(post.channel or self._channel.default_channel(), post.thread)
         if post.thread:
             return Place(post.channel, post.thread)
         binding = self._system.bindings.of_session(post.uid, self._channel.kind)
         if binding is None:
             return None
         if post.kind in (OutboundKind.ROOT_UPDATE, OutboundKind.REFRESH):
-            return Place(binding.channel, binding.thread, edits=binding.thread)
+            return Place(binding.channel, binding.thread, edits=binding.head or binding.thread)
         return Place(binding.channel, binding.thread)
 
     def _waits_for_thread(self, row: OutboxRow, place: Place | None) -> bool:
@@ -361,11 +361,12 @@ class OutboundWorker:
                             self._channel.kind,
                             posted.team,
                             posted.channel,
-                            posted.ts,
+                            post.thread or posted.ts,
                             post.uid,
                             post.name,
                             self._system.clock.now(),
                             link=posted.link,
+                            head=posted.ts if post.thread else "",
                         )
                     )
         except Refused:
@@ -382,7 +383,7 @@ class OutboundWorker:
             with self._system.locks.hold(post.name, "note the thread", _LOCK_SECONDS):
                 record = self._system.records.read(post.name)
                 if isinstance(record, SessionRecord) and record.uid == post.uid:
-                    place = Thread(self._channel.kind, posted.channel, posted.ts)
+                    place = Thread(self._channel.kind, posted.channel, post.thread or posted.ts)
                     self._system.records.write(replace(record, thread=place))
         except (LockBusy, RecordUnreadable):
             return
@@ -441,7 +442,8 @@ class OutboundWorker:
     def _fail(self, row: OutboxRow, why: Because, *, gone: bool = False) -> None:
         """Fail a post for good, and say so in its thread unless that is `gone`; a refreshed one is then made anew."""
         note = None if gone else note_unsent(self._system, self._redactor, row, why.text)
-        anew = row.post.anew() if gone and row.post.kind is OutboundKind.REFRESH else None
+        moves = row.post.kind is OutboundKind.REFRESH or (row.post.kind is OutboundKind.ROOT and row.post.thread)
+        anew = replace(row.post.anew(), thread="") if gone and moves else None
         try:
             with self._system.database.transaction(durable=False):
                 self._system.outbox.advance(row, PostState.FAILED, because=why)

@@ -194,9 +194,10 @@ def _posts(system: System, record: SessionRecord, definition: Definition, told: 
     aside = system.settings.channel(definition.chat_kind).aside
     root = root_text(record.name, what, definition.description, f"{how}{remarks}", blind, aside)
     buttons = announced_buttons(record.uid, lives=True)
-    if system.bindings.of_session(record.uid) is None and not root_waits(system.outbox, record, definition):
+    bound, thread = system.bindings.of_session(record.uid), definition.binding.thread
+    if (bound is None or _is_headless(bound, thread)) and not root_waits(system.outbox, record, definition):
         first = _post(record, OutboundKind.ROOT, "up", root, home_of(system.settings, definition))
-        return [replace(first, channel_kind=definition.chat_kind, buttons=buttons)]
+        return [replace(first, channel_kind=definition.chat_kind, buttons=buttons, thread=thread)]
     return [
         replace(
             _post(record, OutboundKind.BOOT, "up", boot_text(record.name, f"{how}{by}{remarks}")),
@@ -275,6 +276,11 @@ def _failure_note(record: SessionRecord, reason: str, moment: int) -> NewPost:
     text = not_started_text(record.name, reason)
     post = _post(record, OutboundKind.NOTE, "not-started", text)
     return replace(post, id=f"p-not-started-{record.uid}-{moment}", key=f"not-started:{record.uid}:{moment}", starts="")
+
+
+def _is_headless(bound: Binding, thread: str) -> bool:
+    """Return whether the thread is that of somebody's message, and no announcement stands in it yet."""
+    return bool(thread) and bound.thread == thread and not bound.head
 
 
 def _what(system: System, record: SessionRecord) -> str:

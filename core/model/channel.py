@@ -110,6 +110,27 @@ class IncomingCreation:
 
 
 @dataclass(frozen=True)
+class Template:
+    """What the operator's file says of sessions that a message starts: what runs, and where."""
+
+    name: str  #: begins the names of its sessions
+    harness: str  #: "": the default one
+    root: str
+    worktree: bool  #: each session has a git worktree of its own
+    prompt: str  #: their brief
+    lifetime_seconds: float  #: 0: they are not ended
+    role: Role  #: who may start one
+
+
+@dataclass(frozen=True)
+class IncomingTask:
+    """What a channel hands to core of a message that is a task: its thread is to be the session's."""
+
+    message: IncomingReply  #: its thread is the message itself
+    template: Template
+
+
+@dataclass(frozen=True)
 class Waiting:
     """A permission or a question that waits for an answer, with the buttons that somebody may press, and its post."""
 
@@ -243,6 +264,10 @@ class CoreApi(Protocol):
 
         Raises UnknownSession for somebody who may not see it, and CoreError where there is none.
         """
+        ...
+
+    def task(self, task: IncomingTask) -> Verdict:
+        """Take a task, durably; its session is made after that. Raises StoreBroken."""
         ...
 
     def harnesses(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ class ChatBinding:
     enabled: bool = False
     channel: str = ""
     authorized_users: tuple[str, ...] | None = None  #: narrows the channel's list; None: no list of its own; (): nobody
+    thread: str = ""  #: the message whose thread it is to have; "": it opens one of its own
 
 
 _NO_CHAT = ChatBinding()
@@ -274,6 +275,7 @@ class Binding:
     begins: str = ""  #: what stands up to this message may have been taken before the database was lost; "": nothing
     shared: bool | None = None  #: whether others than our organization were in the channel at first sight
     link: str = ""  #: where a person can open it; "": not known
+    head: str = ""  #: its announcement, where a message of somebody else's begins the thread; "": that message itself
 
     @property
     def swept_to(self) -> str:

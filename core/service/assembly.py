@@ -20,6 +20,7 @@ from core.chat.live import LivePosts
 from core.chat.outbound import OutboundWorker
 from core.chat.presses import Presses
 from core.chat.signals import SignalWorker
+from core.chat.tasks import TaskIntake, TaskWorker
 from core.config.loading import load
 from core.config.settings import Settings, secret_variables
 from core.delivery.deliverer import Deliverer, DeliveryWorker
@@ -39,6 +40,7 @@ from core.service.watching import ObserverWorker
 from core.service.wiring import build_system, load_channel, with_secrets
 from core.session.sessions import authorized_rows, chat_of
 from core.session.system import System
+from core.store.tasks import Tasks
 
 if TYPE_CHECKING:
     from core.base.paths import StatePaths
@@ -118,6 +120,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     for channel in channels:
         changes = Changes(system, channel.authorized)
         presses, orders = Presses(system, channel.has_role, requests), Orders(system, channel.kind, channel.has_role)
+        task_wake, tasks = threading.Event(), Tasks(system.database)
         inbound, creations = inbounds[channel.kind], Creations(system, channel.kind, channel.has_role)
         door = ChatApi(
             system,
@@ -131,7 +134,10 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
             catching_up,
             delivery.at_once,
             channel.typed,
+            TaskIntake(system, tasks, channel.kind, channel.has_role, task_wake),
         )
+        task_worker = TaskWorker(system, tasks, channel.kind, inbound, task_wake)
+        workers.append(Worker(f"tasks-{channel.kind}", 0, task_worker.run))
         workers.append(Worker(channel.kind, 0, _serving(channel, door)))
     workers.append(Worker("scheduler", 0, scheduler.run))
     workers.append(Worker("delivery", 1, delivery.run))

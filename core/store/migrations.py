@@ -527,6 +527,21 @@ MIGRATIONS: tuple[tuple[Part, ...], ...] = (
         """,
         "CREATE INDEX turn_steps_turn ON turn_steps (uid, turn)",
     ),
+    (  # sessions that a message starts, in its thread
+        "ALTER TABLE bindings ADD COLUMN head TEXT NOT NULL DEFAULT ''",
+        """
+        CREATE TABLE tasks (
+            key TEXT PRIMARY KEY,
+            channel_kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            asked TEXT NOT NULL,
+            state TEXT NOT NULL,
+            attempts INTEGER NOT NULL DEFAULT 0,
+            created_at TEXT NOT NULL,
+            ends_at TEXT
+        ) WITHOUT ROWID
+        """,
+    ),
 )
 
 

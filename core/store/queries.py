@@ -182,9 +182,16 @@ DROP_POSTS = f"""
 # ---------------------------------------------------------------- bindings
 
 BIND = """
-    INSERT INTO bindings (channel_kind, team, channel, thread, uid, name, created_at, begins, link)
-    VALUES (:channel_kind, :team, :channel, :thread, :uid, :name, :created_at, :begins, :link)
+    INSERT INTO bindings (channel_kind, team, channel, thread, uid, name, created_at, begins, link, head)
+    VALUES (:channel_kind, :team, :channel, :thread, :uid, :name, :created_at, :begins, :link, :head)
 """
+TASK = "SELECT * FROM tasks WHERE key = ?"
+ADD_TASK = "INSERT INTO tasks (key, channel_kind, name, asked, state, created_at) VALUES (?, ?, ?, ?, 'pending', ?)"
+OPEN_TASKS = """
+    SELECT * FROM tasks WHERE channel_kind = ? AND state IN ('pending', 'running') ORDER BY created_at, key
+"""
+MOVE_TASK = "UPDATE tasks SET state = ?, ends_at = ?, asked = ?, attempts = attempts + 1 WHERE key = ?"
+FORGET_TASKS = "DELETE FROM tasks WHERE state IN ('over', 'failed') AND created_at < ?"
 BINDING_OF_THREAD = "SELECT * FROM bindings WHERE channel_kind = ? AND team = ? AND channel = ? AND thread = ?"
 BINDING_OF_SESSION = "SELECT * FROM bindings WHERE uid = ? AND channel_kind = ?"
 BINDINGS = "SELECT * FROM bindings WHERE channel_kind = ? ORDER BY name, uid"

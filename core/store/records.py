@@ -201,13 +201,19 @@ def _chats(fields: "_Fields") -> dict[str, Any]:
 def _chat(kind: str, value: Any) -> ChatBinding:
     prefix = f"chat.{kind}"
     fields = _Fields(_mapping(value, prefix), f"{prefix}.")
-    return ChatBinding(fields.flag("enabled", False), fields.text("channel", ""), fields.texts("authorizedUsers"))
+    return ChatBinding(
+        fields.flag("enabled", False),
+        fields.text("channel", ""),
+        fields.texts("authorizedUsers"),
+        fields.text("thread", ""),
+    )
 
 
 def _encode_chat(binding: ChatBinding) -> dict[str, Any]:
     users = binding.authorized_users
     listed = {} if users is None else {"authorizedUsers": list(users)}
-    return {"enabled": binding.enabled, "channel": binding.channel, **listed}
+    thread = {"thread": binding.thread} if binding.thread else {}
+    return {"enabled": binding.enabled, "channel": binding.channel, **listed, **thread}
 
 
 def _thread(fields: "_Fields") -> Thread | None:
@@ -274,7 +280,7 @@ _NESTED = {
     "lastExit": {"status", "signal"},
     "fresh": {"id", "returnsTo"},
 }
-_CHAT = {"enabled", "channel", "authorizedUsers"}
+_CHAT = {"enabled", "channel", "authorizedUsers", "thread"}
 _LEFT = {"id", "harness", "reason", "at"}
 
 

@@ -126,6 +126,7 @@ def _columns(binding: Binding) -> dict[str, str]:
         "created_at": iso(binding.created_at),
         "begins": binding.begins,
         "link": binding.link,
+        "head": binding.head,
     }
 
 
@@ -142,6 +143,7 @@ def _binding(found: sqlite3.Row) -> Binding:
         begins=found["begins"],
         shared=None if found["shared"] is None else bool(found["shared"]),
         link=found["link"],
+        head=found["head"],
     )
 
 

@@ -1,5 +1,6 @@
 """Core's door for a chat of the tests."""
 
+import threading
 from collections.abc import Callable, Collection
 
 from core.chat.api import ChatApi
@@ -8,9 +9,11 @@ from core.chat.commands import Orders
 from core.chat.creating import Creations
 from core.chat.inbound import Changes, Inbound, NullMirror
 from core.chat.presses import Presses
+from core.chat.tasks import TaskIntake
 from core.delivery.permission_requests import Requests
 from core.process.presence import Connections
 from core.session.system import System
+from core.store.tasks import Tasks
 from tests.support.chat import Chat
 
 
@@ -33,4 +36,5 @@ def door_of(
         catching_up or CatchingUp(system.clock, system.bindings),
         at_once,
         chat.typed,
+        TaskIntake(system, Tasks(system.database), "slack", chat.has_role, threading.Event()),
     )

@@ -24,6 +24,7 @@ from core.model.channel import (
     IncomingOrder,
     IncomingPress,
     IncomingReply,
+    IncomingTask,
     PrivateAnswer,
     Swept,
     Verdict,
@@ -60,6 +61,7 @@ class Door:
         self.presses: list[IncomingPress] = []
         self.orders: list[IncomingOrder] = []
         self.creations: list[IncomingCreation] = []
+        self.tasks: list[IncomingTask] = []
         self.wrong: dict[str, str] = {}
         self.questions: list[Waiting] = []
         self.lookers: list[str] = []
@@ -187,6 +189,16 @@ class Door:
         if self.picture_error is not None:
             raise self.picture_error
         return f"{name}-2026-11-30-210500.png", PICTURE
+
+    def task(self, task: IncomingTask) -> Verdict:
+        """Record a task."""
+        if self.broken:
+            self._note()
+            raise StoreBroken("the disk is full", "free some space")
+        before = {one.message.ts for one in self.tasks}
+        self.tasks.append(task)
+        self._note()
+        return Verdict.DUPLICATE if task.message.ts in before else Verdict.COMMITTED
 
     def harnesses(self) -> tuple[str, ...]:
         """Name two."""

@@ -32,6 +32,7 @@ _OTHERS = (
     "rebind.",
     "dialog.",
     "live.",
+    "task.",
 )  #: effects of the service's workers
 _NOT_THE_SESSIONS = (
     "locks",

@@ -111,6 +111,7 @@ def test_least_privilege() -> None:
     made = yaml.safe_load(manifest.manifest())
 
     assert made["oauth_config"]["scopes"]["bot"] == [
+        "app_mentions:read",
         "channels:history",
         "channels:read",
         "chat:write",
@@ -180,4 +181,8 @@ def test_where_nothing_arrives_nothing_is_offered(mode: str) -> None:
     assert "event_subscriptions" not in made["settings"]
     assert made["settings"]["interactivity"]["is_enabled"] is False
     assert made["settings"]["socket_mode_enabled"] is False
-    assert set(manifest.scopes()) - set(made["oauth_config"]["scopes"]["bot"]) == {"commands", "im:history"}
+    assert set(manifest.scopes()) - set(made["oauth_config"]["scopes"]["bot"]) == {
+        "commands",
+        "im:history",
+        "app_mentions:read",
+    }

@@ -1,0 +1,81 @@
+"""The tasks that became, or are to become, sessions of their own: one row a message, whatever happens in between."""
+
+import json
+import sqlite3
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from core.base.clock import from_iso, iso
+from core.base.values import dataclass
+from core.store import queries
+from core.store.columns import Rows, column
+from core.store.database import Database
+
+
+class TaskState(Enum):
+    """Where a task stands."""
+
+    PENDING = "pending"  #: committed; its session may or may not have been created yet
+    RUNNING = "running"  #: its session has the task; its lifetime runs
+    OVER = "over"  #: its session was ended, or is gone
+    FAILED = "failed"  #: no session was made of it
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A task. `asked` is what was asked, as JSON: the message and the template."""
+
+    key: str  #: of its message: the same message is one task
+    channel_kind: str
+    name: str  #: of its session
+    asked: dict[str, Any]
+    state: TaskState
+    attempts: int
+    ends_at: datetime | None  #: when its session is ended; None: never, or not known yet
+
+
+class Tasks:
+    """The rows. Writes are durable; inside an open transaction of this thread they are part of it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._rows = Rows(database, "tasks", "key", _row)
+
+    def add(self, key: str, channel_kind: str, name: str, asked: dict[str, Any], now: datetime) -> bool:
+        """Commit a task, and tell whether it is new. Raises StoreBroken."""
+        with self._database.transaction(durable=True):
+            if self._rows.one(queries.TASK, (key,)) is not None:
+                return False
+            self._database.write(queries.ADD_TASK, (key, channel_kind, name, json.dumps(asked), iso(now)))
+            return True
+
+    def open(self, channel_kind: str) -> tuple[TaskRow, ...]:
+        """Return the tasks that wait or run, the oldest first. Raises StoreBroken."""
+        return self._rows.all(queries.OPEN_TASKS, (channel_kind,))
+
+    def move(self, row: TaskRow, state: TaskState, ends_at: datetime | None = None) -> None:
+        """Note where a task stands now, and count an attempt. Its text is kept while it waits. Raises StoreBroken."""
+        asked = row.asked
+        if state is not TaskState.PENDING:
+            asked = {**asked, "message": {**asked["message"], "text": "", "quoted": "", "files": []}}
+        with self._database.transaction(durable=True):
+            ends = iso(ends_at) if ends_at else None
+            self._database.write(queries.MOVE_TASK, (state.value, ends, json.dumps(asked), row.key))
+
+    def forget(self, before: datetime) -> None:
+        """Remove what was over before that time. Raises StoreBroken."""
+        with self._database.transaction(durable=False):
+            self._database.write(queries.FORGET_TASKS, (iso(before),))
+
+
+def _row(found: sqlite3.Row) -> TaskRow:
+    return TaskRow(
+        key=found["key"],
+        channel_kind=found["channel_kind"],
+        name=found["name"],
+        asked=column(found, "asked", json.loads),
+        state=column(found, "state", TaskState),
+        attempts=found["attempts"],
+        ends_at=None if found["ends_at"] is None else column(found, "ends_at", from_iso),
+    )
