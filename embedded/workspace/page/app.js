@@ -96,6 +96,8 @@ function draw() {
   drawRail();
   drawList("channel", page.state.messages);
   $("channel-empty").hidden = page.state.messages.length > 0;
+  $("channel-empty-hint").textContent = app ? "Write to the app below. Only you and the app see it."
+    : "Write the first message below. When the bot starts, it opens a thread here for each of its sessions.";
   drawThread(channel);
   drawComposer("channel", channel, `Message ${called}`);
   drawTabs(app);
