@@ -275,8 +275,11 @@ def _positive(argument: Argument) -> Argument:
 
 
 def _role(command: Command) -> Role | None:
-    """Return who may besides the operator: whom a chat allows it, and whoever may steer may look."""
-    if command.chat:
+    """Return who may besides the operator: whom a chat allows it, and whoever may steer may look.
+
+    What a chat does by a form of its own (`create`) offers less there than this address takes: it is the operator's.
+    """
+    if command.chat and (command.run is not None or command.right in READS):
         return command.role
     names = any(one.word == "NAME" for one in command.takes)
     return Role.MEMBER if command.right in READS and names else None
