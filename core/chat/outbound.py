@@ -190,7 +190,7 @@ class OutboundWorker:
         self._hold_back(place.channel, _PACE_SECONDS)
         self._sent_posts += 1
         self._turns[row.post.uid] = self._sent_posts
-        self._sent(self._system.outbox.get(row.post.id) or row, ended)
+        self._sent(self._system.outbox.get(row.post.id) or row, ended, anew=False)
         return None
 
     def _prepared(self, row: OutboxRow) -> bool:
@@ -348,8 +348,11 @@ class OutboundWorker:
             return self._channel.update(post, place.channel, place.edits)
         return self._channel.post(post, place.channel, place.thread)
 
-    def _sent(self, row: OutboxRow, posted: Posted) -> None:
-        """Record the post; a root is bound in the same transaction, before anything else can be posted to it."""
+    def _sent(self, row: OutboxRow, posted: Posted, *, anew: bool = True) -> None:
+        """Record the post; a root is bound in the same transaction, before anything else can be posted to it.
+
+        `anew`: it is a message that was not there before.
+        """
         self._let_in()
         post, root = row.post, row.post.kind is OutboundKind.ROOT
         try:
@@ -374,7 +377,8 @@ class OutboundWorker:
         if root:
             self._copy_thread(post, posted)
             self._emit("channel.thread_opened", post, posted, "")
-        self._tell_posted(post.uid)
+        if anew:
+            self._tell_posted(post.uid)
         self._emit("standing.announced" if root else "channel.posted", post, posted, post.kind.value)
 
     def _copy_thread(self, post: NewPost, posted: Posted) -> None:

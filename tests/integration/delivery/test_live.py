@@ -93,7 +93,7 @@ class Service:
         live = LivePosts(system, chat, lambda _, why: self.off.append(why))
         self.system, self.clock = system, clock
         self.signals = SignalWorker(system, chat, live)
-        self.outbound = OutboundWorker(system, chat, live=live)
+        self.outbound = OutboundWorker(system, chat, self.signals.posted, live=live)
 
     def run(self, turns: int = 6) -> None:
         """Let both take turns, with the pauses that a chat asks for."""
@@ -135,6 +135,7 @@ def test_a_turn_is_shown_and_ends_with_its_answer(asked: System, chat: Chat, ser
     assert (row.state, row.ts) == (PostState.SENT, message.ts)
     assert asked.lives.all("slack") == ()
     assert events(asked) == ["channel.posted"]
+    assert chat.statuses[-1] == (ROOT, "")  # the end of a message is no new one, which would take the status away
     assert [call for call in chat.calls if call != "react"] == ["begin", "add", "add", "add", "end"]
 
 
