@@ -311,6 +311,7 @@ GROUPS: Mapping[str, str] = {
     "standing": "Standing sessions: named agents that outlive the service.",
     "loop": "Loops: instructions that a session gets again and again. An agent has the loops of its own session.",
     "config": "The configuration file.",
+    "fleet": "A fleet: several machines whose sessions share one chat. See fleet.md.",
     **{kind: f"The {title} channel." for kind, title in CHATS.items()},
 }
 
@@ -734,6 +735,53 @@ COMMANDS: tuple[Command, ...] = (
     Command("config schema", "Print the JSON Schema of the file, for editors."),
     Command("config init", "Write a commented configuration file. An existing one is not changed.", Verb.CONFIGURE),
     Command("config path", "Print which file is read, and why on standard error."),
+    Command(
+        "fleet init",
+        "Make the fleet in its database, or bring it up to date. "
+        "THE_LOOP_FLEET_ADMIN holds the admin's URL, which is never stored.",
+        Verb.FLEET,
+        slow="asking the fleet's database",
+    ),
+    Command(
+        "fleet invite",
+        "Print an invitation for a host, with THE_LOOP_FLEET_ADMIN. It works once, for one hour.",
+        Verb.FLEET,
+        (
+            Argument("HOST", required=True),
+            Argument("--gateway", "The host may be the one that speaks with the chat for all.", Kind.FLAG),
+            Argument(
+                "--address",
+                "SERVER[:PORT], where the host reaches the database; default: as the admin's URL says.",
+                default="",
+            ),
+            Argument(
+                "--without-tls-check",
+                "A server whose certificate the host need not check; may be repeated.",
+                many=True,
+                shown="SERVER",
+            ),
+        ),
+        slow="asking the fleet's database",
+    ),
+    Command(
+        "fleet join",
+        "Make this machine a host of the fleet. The invitation is asked for, or read from standard input.",
+        Verb.FLEET,
+    ),
+    Command(
+        "fleet leave",
+        "Take this machine out of the fleet. Refused while messages or posts wait.",
+        Verb.FLEET,
+        slow="asking the fleet's database",
+    ),
+    Command(
+        "fleet evict",
+        "Take a host out of the fleet at once, with THE_LOOP_FLEET_ADMIN. It cannot log in any more; what waits for it "
+        "is kept.",
+        Verb.FLEET,
+        (Argument("HOST", required=True),),
+        slow="asking the fleet's database",
+    ),
     *(command for kind, title in CHATS.items() for command in _of_chat(kind, title)),
     Command(
         "completion",

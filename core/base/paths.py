@@ -81,6 +81,11 @@ class StatePaths:
         return self.local / f"{kind}.env"
 
     @property
+    def fleet(self) -> Path:
+        """How this host reaches the fleet's database."""
+        return self.local / "fleet"
+
+    @property
     def http_socket(self) -> Path:
         """Where the service listens for HTTP besides its port: nobody else can stand there."""
         return self.local / "http.sock"

@@ -6,7 +6,7 @@ from functools import partial
 import click
 
 from core.base.errors import InvalidValue
-from core.cli import chat, checking, completing, configuring, lifecycle, setting_up, standing
+from core.cli import chat, checking, completing, configuring, fleet, lifecycle, setting_up, standing
 from core.cli.building import Group, Handler, add_commands
 from core.cli.printing import EXIT_USAGE, warn
 from core.cli.session import Session, shared_options
@@ -47,6 +47,11 @@ HANDLERS: dict[str, Handler] = {
     "config schema": configuring.schema,
     "config init": configuring.init,
     "config path": configuring.path,
+    "fleet init": fleet.init,
+    "fleet invite": fleet.invite,
+    "fleet join": fleet.join,
+    "fleet leave": fleet.leave,
+    "fleet evict": fleet.evict,
     **{f"{kind} setup": partial(setting_up.setup, kind) for kind in CHATS if has_setup(kind)},
     **{f"{kind} manifest": partial(chat.manifest, kind) for kind in CHATS},
     **{f"{kind} check": partial(chat.check, kind) for kind in CHATS},

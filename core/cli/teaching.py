@@ -12,7 +12,7 @@ from core.config.chats import has_setup
 #: The group's words -> what people do with its commands -> which they are, in their order.
 TASKS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "": {
-        "Try it, and set it up": ("demo", "config", *CHATS, "doctor", "completion"),
+        "Try it, and set it up": ("demo", "config", *CHATS, "fleet", "doctor", "completion"),
         "Everything together": ("start", "stop", "restart", "status", "page", "top", "events"),
         "One session, or one of its loops": ("standing", "loop"),
         "For agents, in their own session": ("post", "ask", "mcp"),
@@ -30,6 +30,10 @@ TASKS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "Change": ("pause", "resume", "run", "schedule", "stop"),
     },
     **{kind: {"Set it up": (*(("setup",) if has_setup(kind) else ()), "check", "manifest")} for kind in CHATS},
+    "fleet": {
+        "With the admin's URL": ("init", "invite", "evict"),
+        "On a host": ("join", "leave"),
+    },
     "config": {
         "Write and check": ("init", "check"),
         "Look it up": ("show", "path", "schema"),
@@ -152,6 +156,14 @@ EXAMPLES: Mapping[str, Mapping[str, str]] = {
     "config schema": {"for an editor": "the-loop config schema"},
     "config init": {"a commented file to begin with": "the-loop config init"},
     "config path": {"which file is read, and why?": "the-loop config path"},
+    "fleet init": {"once, on any machine that reaches the database": "the-loop fleet init"},
+    "fleet invite": {
+        "a machine that may speak with the chat for all": "the-loop fleet invite hub --gateway",
+        "any other one": "the-loop fleet invite build-3",
+    },
+    "fleet join": {"on that machine": "the-loop fleet join"},
+    "fleet leave": {"on a machine that is retired": "the-loop fleet leave"},
+    "fleet evict": {"a laptop was stolen": "the-loop fleet evict lap"},
     "serve": {"in the foreground, as the unit does": "the-loop serve"},
     "demo": {
         "the whole product, without an account": "the-loop demo",

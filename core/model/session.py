@@ -324,6 +324,7 @@ class Verb(Enum):
     LOOPS = "look at the loops of"
     LOOP = "make and steer the loops of"  #: an agent: of its own session
     OPEN_PAGE = "open the page of"  #: where everything can be done
+    FLEET = "change the fleet of"  #: who belongs to it, with its admin's rights or this host's secret
     CONFIGURE = "configure"  #: write the configuration, which names the programs that run
 
 

@@ -61,6 +61,11 @@ def test_an_agent_may_look(inside: Terminal, words: tuple[str, ...]) -> None:
         ("standing", "confirm", "m-1"),
         ("standing", "attach", "builder"),
         ("standing", "attach", "builder", "--write"),
+        ("fleet", "init"),
+        ("fleet", "invite", "lap"),
+        ("fleet", "join"),
+        ("fleet", "leave"),
+        ("fleet", "evict", "lap"),
     ],
     ids=" ".join,
 )
