@@ -173,7 +173,7 @@ async def pressed(body: Document, buttons: Buttons) -> Told:
     press = payloads.press(body, own) if own is not None else None
     if press is None:
         return Told(plain_view("This button cannot be understood here."))
-    if not buttons.settings.listed(press.author):
+    if not (buttons.settings.listed(press.author) or buttons.door.listed(press.author)):
         await buttons.door.refuse(press.author, press.action, press=press)
         return Told(refusal_view("press this", press.author))
     try:
@@ -228,7 +228,8 @@ class Sessions:
 
         Raises ChannelError where Slack does not say who they are.
         """
-        if not asked.team or asked.team != self.team() or not self.settings.listed(asked.user):
+        listed = self.settings.listed(asked.user) or self.door.listed(asked.user)
+        if not asked.team or asked.team != self.team() or not listed:
             return asked, False
         person = await self.directory.person(asked.user, ASK_SECONDS)
         user, team = payloads.actor(asked.user, asked.team, asked.team, person)

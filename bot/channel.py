@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from bot.directory import Directory, Naming
 from bot.files import FilePace, Files
 from bot.home import Homes
 from bot.http import HttpReader, Patience, signed
-from bot.intake import AsyncDoor, Intake
+from bot.intake import AsyncDoor, Intake, late
 from bot.messenger import Messenger
 from bot.payloads import COMMAND, KIND
 from bot.settings import PRESSES, SlackSettings
@@ -70,6 +70,7 @@ class SlackChannel:
         self._runtime = environ.get("XDG_RUNTIME_DIR", "")
         self._http: HttpReader | None = None
         self._http_patience = http_patience or Patience()
+        self._ask_files: Callable[[], object] = lambda: None  #: lets the loop that serves look for files
         self._started = threading.Event()  #: set once `_http` is what answers Slack's requests, or stays None
 
     def serve(self, door: CoreApi, stopping: Callable[[], bool]) -> None:
@@ -103,12 +104,18 @@ class SlackChannel:
         sweeper = Sweeper(client, self._tokens, own, door, intake, self._clock, self._sweep_pace, polls=polls)
         files = Files(self._settings, self._tokens, client, own, door, self._file_pace)
         intake.committed, intake.missed, intake.unordered = files.ask, sweeper.missed, sweeper.read_soon
+        loop = asyncio.get_running_loop()
+        self._ask_files = lambda: loop.call_soon_threadsafe(files.ask)
         creating = Creating(client, self._tokens, door, directory, self._settings)
         homes = Homes(client, self._tokens, door, self.link, self._clock, self._pace.home)
         keep, settings, identity = self._messenger.keep, self._settings, lambda: own.identity
         buttons = Buttons(door, keep, directory, settings, identity, creating, homes)
+
+        def holds(who: str, role: Role) -> bool:
+            return self.has_role(who, role) or door.listed(who)
+
         sessions = Sessions(
-            door, keep, directory, settings, self.has_role, own.team, creating, homes, identity, self._clock.now
+            door, keep, directory, settings, holds, own.team, creating, homes, identity, self._clock.now
         )
         app = build_app(client, own, sessions, buttons)
         reading = Reading(app, client, self._tokens, own, intake, sweeper, Standing(door), _templates(self._settings))
@@ -192,6 +199,19 @@ class SlackChannel:
         if role is Role.APPROVER and settings.approvers is not None:
             return author in settings.approvers
         return member
+
+    def everybody(self) -> tuple[str, ...]:
+        """Return whoever has a say, each once."""
+        return self._settings.everybody()
+
+    def late(self, ts: str) -> str:
+        """Return why a message must be confirmed now, by `confirmOlderThanMinutes`."""
+        return late(ts, self._settings, self._clock)
+
+    def look_again(self) -> None:
+        """Let the files be looked for that core's messages wait for."""
+        with suppress(RuntimeError):  # the loop is closed: the next one looks as it begins
+            self._ask_files()
 
     def redact_with(self, redactor: Redactor) -> None:
         """Take secrets out of all that goes out by this redactor."""

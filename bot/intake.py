@@ -201,6 +201,10 @@ class AsyncDoor:
 
         return await asyncio.to_thread(draft, clean)
 
+    def listed(self, member: str) -> bool:
+        """Return whether a list that is not the channel's own names the member: core returns at once."""
+        return self._door.listed(KIND, member)
+
     def sensed(self, kind: str) -> None:
         """Note that an event has come: core returns at once."""
         self._door.sensed(kind)
@@ -361,7 +365,7 @@ class Intake:
         Only those on the allow-list are looked up: nobody else's reply depends on the answer. Where Slack does not say
         who they are (a guest? deactivated?), the last delivery goes on without a team, which core refuses.
         """
-        if reply.is_bot or not self._settings.listed(reply.author):
+        if reply.is_bot or not (self._settings.listed(reply.author) or self._door.listed(reply.author)):
             return replace(reply, unlisted=not reply.is_bot)
         try:
             person = await self._directory.person(reply.author, ASK_SECONDS)
@@ -371,18 +375,19 @@ class Intake:
                 return None
             self.missed(reply.channel, reply.thread)
             return replace(reply, author_team="")
-        known = replace(as_known(reply, person), confirm=self._late(reply.ts))
+        known = replace(as_known(reply, person), confirm=late(reply.ts, self._settings, self._clock))
         ids = mentioned(ticket.message)
         if not ids:
             return known
         names = await self._directory.names(ids, ASK_SECONDS)
         return replace(known, text=plain(ticket.message, names), quoted=quoted(ticket.message, names))
 
-    def _late(self, ts: str) -> str:
-        """Return why a reply has to be confirmed: it says what somebody wanted long ago."""
-        seconds = age(ts, self._clock.now())
-        limit = self._settings.confirm_older_than_minutes * 60
-        return f"sent {words_of(seconds)} ago" if seconds > limit else ""
+
+def late(ts: str, settings: SlackSettings, clock: Clock) -> str:
+    """Return why a reply has to be confirmed, if it does: it says what somebody wanted long ago."""
+    seconds = age(ts, clock.now())
+    limit = settings.confirm_older_than_minutes * 60
+    return f"sent {words_of(seconds)} ago" if seconds > limit else ""
 
 
 async def commit_before_ack(context: AsyncBoltContext, next: Callable[[], Awaitable[None]]) -> BoltResponse | None:

@@ -286,3 +286,15 @@ class ChannelError(CoreError):
         self.transient = transient
         self.retry_after = retry_after
         self.unclear = unclear
+
+
+class HandedOver(ChannelError):
+    """Somebody else is to carry the call out, and has not said yet what became of it. The same call again asks for it.
+
+    It was not carried out as far as is known, and it will not be carried out twice.
+    """
+
+    code = "handed_over"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, transient=True, retry_after=1.0, unclear=True)

@@ -90,6 +90,14 @@ class Failpoint(Enum):
     REBIND = "rebind.commit"  #: the thread is bound again, a root that waits becomes an edit, the note is committed
     REBIND_REFUSE = "rebind.refuse"  #: the thread that the record names is the session's no more
 
+    # a fleet: what goes through its exchange
+    FLEET_SEND = "fleet.send"  #: the gateway commits calls to hosts
+    FLEET_ACKNOWLEDGE = "fleet.acknowledge"  #: the host removes calls that it has committed
+    FLEET_HAND_OVER = "fleet.hand_over"  #: the host hands a post to the gateway
+    FLEET_POST = "fleet.post"  #: the gateway asks the chat for it
+    FLEET_POSTED = "fleet.posted"  #: what became of it is kept for the host
+    FLEET_FORGET = "fleet.forget"  #: the host removes what it has recorded
+
     # loops
     LOOP_CLAIM = "loop.claim"  #: due runs are claimed
     LOOP_SEND = "loop.send"  #: a claimed run's tick is a row of the inbox

@@ -223,6 +223,10 @@ class ChatApi:
         settings, environ = self._system.settings, self._system.environ
         return self._redactor.redact(text if verbatim else as_done_there(text, settings, environ, self._typed))
 
+    def listed(self, channel_kind: str, member: str) -> bool:
+        """Return False: all lists of one machine are the channel's own."""
+        return False
+
     def sensed(self, channel_kind: str) -> None:
         """Note that an event has come."""
         self._connections.sensed(channel_kind)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from core.base.clock import Deadline
-from core.base.errors import ChannelError, CoreError, LockBusy, RecordUnreadable, Refused, RowBroken
+from core.base.errors import ChannelError, CoreError, HandedOver, LockBusy, RecordUnreadable, Refused, RowBroken
 from core.base.redaction import redactor_of
 from core.base.values import dataclass, replace
 from core.chat.live import LivePosts, Way
@@ -171,8 +171,7 @@ class OutboundWorker:
             if way is not Way.PLAIN:
                 return _REST_SECONDS if way is Way.WAIT else 0.0
             row = self._system.outbox.get(row.post.id) or row
-        self._send(row, place)
-        return 0.0
+        return 0.0 if self._send(row, place) else _REST_SECONDS
 
     def _ended_live(self, row: OutboxRow, place: Place) -> Way | None:
         """Write an answer into the live post of its turn, if it has one; None: that is done, or is tried again."""
@@ -311,37 +310,66 @@ class OutboundWorker:
 
     # ------------------------------------------------------------ one post
 
-    def _send(self, row: OutboxRow, place: Place) -> None:
-        """Send one post: SENDING is committed first, so that a crash in between is found and looked into."""
+    def _send(self, row: OutboxRow, place: Place) -> bool:
+        """Send one post: SENDING is committed first, so that a crash in between is found and looked into.
+
+        Return False where nothing is known yet of one that was handed over.
+        """
+        if row.reason is Reason.HANDED_OVER:
+            return self._ask(row, row, place)
         self._hold_back(place.channel, _PACE_SECONDS)
         self._sent_posts += 1
         self._turns[row.post.uid] = self._sent_posts
         try:
             if row.state is PostState.SENDING and row.post.only_for:
                 self._system.outbox.advance(row, PostState.SENT, because=Because(Reason.MAYBE_SHOWN))
-                return
+                return True
             if row.state is PostState.SENDING and place.edits is None:
                 found = self._channel.find(row.post.id, place.channel, place.thread)
                 if found is not None:
                     self._sent(row, found)
-                    return
+                    return True
+        except HandedOver as error:
+            return self._wait_for_word(row, row, place, error)
         except ChannelError as error:
             self._troubled(row, place, error, unclear=True, tried=row.attempts + 1)  # as unclear as it was before
-            return
+            return True
         try:
             sending = self._system.outbox.advance(row, PostState.SENDING)
         except Refused:
-            return  # dropped meanwhile: the session was deleted
+            return True  # dropped meanwhile: the session was deleted
+        return self._ask(row, sending, place)
+
+    def _ask(self, row: OutboxRow, sending: OutboxRow, place: Place) -> bool:
+        """Ask the chat, or whom it was handed over to, and record the answer. `row`: as it was before."""
         dressed = self._redacted(self._dressed(row.post))
         self._hold_back(place.channel, _PACE_SECONDS)  # again: the disk may have taken its time
         try:
             posted = self._posted(dressed, place)
+        except HandedOver as error:
+            return self._wait_for_word(row, sending, place, error)
         except ChannelError as error:
             self._troubled(sending, place, error, unclear=error.unclear, tried=sending.attempts)
-            return
+            return True
         if place.edits is None and not row.post.only_for and self._channel.echoes():
             self._tell_sent(self._channel.kind)
         self._sent(sending, posted)
+        return True
+
+    def _wait_for_word(self, row: OutboxRow, sending: OutboxRow, place: Place, error: HandedOver) -> bool:
+        """Keep the post as one that may stand there, until that is known. It is asked for again at each turn.
+
+        Whoever posts it keeps the chat's pace.
+        """
+        self._free.pop(place.channel, None)
+        why = because(Reason.HANDED_OVER, why=str(error))
+        if sending.because != why:
+            tried = row.attempts + (row.reason is not Reason.HANDED_OVER)
+            try:
+                self._system.outbox.advance(sending, PostState.SENDING, because=why, attempts=tried)
+            except Refused:
+                return True  # dropped meanwhile
+        return row.reason is not Reason.HANDED_OVER
 
     def _posted(self, post: NewPost, place: Place) -> Posted:
         if place.edits is not None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from core.base.clock import Deadline
-from core.base.errors import ChannelError, CoreError
+from core.base.errors import ChannelError, CoreError, HandedOver
 from core.base.redaction import redactor_of
 from core.base.values import dataclass, replace
 from core.chat.live import LivePosts
@@ -227,6 +227,8 @@ class SignalWorker:
                 self._system.progress.asked(row)
                 posted = self._channel.post(post, binding.channel, binding.thread)
                 self._cleared.add(row.uid)
+        except HandedOver:
+            return
         except ChannelError as error:
             self._troubled(f"progress:{row.uid}", error)
             return

@@ -89,6 +89,7 @@ Host = Annotated[
         "a host name or an IP address, without brackets",
     ),
 ]
+HostName = Annotated[str, *matching("([a-z0-9][a-z0-9-]{0,39})?", f"{NAME_RULE}, or empty")]
 VariableName = Annotated[
     str, *matching("[A-Za-z_][A-Za-z0-9_]{0,127}", "the name of an environment variable, never the token itself")
 ]

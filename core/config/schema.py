@@ -15,6 +15,7 @@ from core.config.blocks import (
     Block,
     Duration,
     Host,
+    HostName,
     Keys,
     Name,
     Path_,
@@ -27,6 +28,7 @@ from core.config.blocks import (
 )
 from core.config.settings import (
     EventLogSettings,
+    FleetSettings,
     HarnessDeclaration,
     HarnessTrust,
     Limits,
@@ -41,6 +43,7 @@ from core.model.session import Definition
 _TMUX, _TRUST, _ROUTING, _STANDING = TmuxSettings(), HarnessTrust(), Routing(), Standing()
 _LOOPS = LoopSettings()
 _LIMITS, _EVENT_LOG, _HARNESS, _SERVICE = Limits(), EventLogSettings(), HarnessDeclaration("", ()), ServiceSettings()
+_FLEET = FleetSettings()
 
 
 class StateBlock(Block):
@@ -315,6 +318,20 @@ class ServiceBlock(Block):
     )
 
 
+class FleetBlock(Block):
+    """Several machines whose sessions share one chat, by a database between them; see fleet.md."""
+
+    enabled: bool = Field(_FLEET.enabled, description="Whether this machine is a host of a fleet")
+    host: HostName = Field(_FLEET.host, description='Its name in the fleet; "": the name of the machine')
+    gateway: bool = Field(
+        _FLEET.gateway,
+        description="Whether it may be the one host that speaks with the chats for all; it needs their tokens",
+    )
+    accept: list[Name] = Field(
+        default_factory=list, description="Hosts whose commands are obeyed here; people reach it through the chat"
+    )
+
+
 class ConfigFile(Block):
     """The whole file. Every key may be left out."""
 
@@ -330,6 +347,7 @@ class ConfigFile(Block):
     loops: LoopsBlock = Field(default_factory=LoopsBlock)
     event_log: EventLogBlock = Field(default_factory=EventLogBlock)
     service: ServiceBlock = Field(default_factory=ServiceBlock)
+    fleet: FleetBlock = Field(default_factory=FleetBlock)
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Self:

@@ -150,6 +150,15 @@ class ServiceSettings(NamedTuple):
     token_env: str = "THE_LOOP_API_TOKEN"
 
 
+class FleetSettings(NamedTuple):
+    """Whether this machine's sessions are part of a fleet of hosts, under which name, and what it lets others do."""
+
+    enabled: bool = False
+    host: str = ""  #: "": this machine's name
+    gateway: bool = False  #: it may speak with the chats for all hosts
+    accept: tuple[str, ...] = ()  #: hosts whose commands are obeyed here
+
+
 class Settings(NamedTuple):
     """The whole configuration. `source` is the file it came from; None: there is none, and all are defaults.
 
@@ -165,6 +174,7 @@ class Settings(NamedTuple):
     loops: LoopSettings = LoopSettings()
     event_log: EventLogSettings = EventLogSettings()
     service: ServiceSettings = ServiceSettings()
+    fleet: FleetSettings = FleetSettings()
     source: Path | None = None
     whole: bool = True
 
@@ -201,7 +211,7 @@ def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
     """Build the settings from a complete resolved form; see the module's docstring. Raises KeyError on any other."""
     routing, tmux, trust = resolved["routing"], resolved["routing"]["tmux"], resolved["routing"]["harnessTrust"]
     standing, limits, log = resolved["standingSessions"], resolved["limits"], resolved["eventLog"]
-    service, loops = resolved["service"], resolved["loops"]
+    service, loops, fleet = resolved["service"], resolved["loops"], resolved["fleet"]
     return Settings(
         state_root=Path(resolved["state"]["root"]),
         routing=Routing(
@@ -233,6 +243,7 @@ def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
         ),
         event_log=EventLogSettings(log["maxBytes"], log["keep"], log["includeText"]),
         service=ServiceSettings(service["host"], service["port"], service["tokenEnv"]),
+        fleet=FleetSettings(fleet["enabled"], fleet["host"], fleet["gateway"], tuple(fleet["accept"])),
         source=source,
     )
 

@@ -298,6 +298,10 @@ class CoreApi(Protocol):
         """
         ...
 
+    def listed(self, channel_kind: str, member: str) -> bool:
+        """Return whether a list that the channel cannot see names the member: one of another host. Waits for nothing."""
+        ...
+
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:
         """Report the state of the channel's connection to the service."""
         ...
@@ -358,20 +362,32 @@ class Channel(Protocol):
         """Return whether somebody has that role now; MEMBER is what `authorized` tells."""
         ...
 
+    def everybody(self) -> tuple[str, ...]:
+        """Return whoever a list of the channel names, in whatever role."""
+        ...
+
+    def late(self, ts: str) -> str:
+        """Return why a message with that time stamp must be confirmed if it goes in now ("sent 3 h ago"), else ""."""
+        ...
+
+    def look_again(self) -> None:
+        """Core has something new for the channel that serves: files to fetch. Returns at once; from any thread."""
+        ...
+
     def redact_with(self, redactor: Redactor) -> None:
         """Take secrets out of all that goes out by this redactor; called once, before anything is posted."""
         ...
 
     def post(self, post: NewPost, channel: str, thread: str) -> Posted:
-        """Post the text (into the thread unless it is ""). Raises ChannelError."""
+        """Post the text (into the thread unless it is ""). Raises ChannelError, HandedOver."""
         ...
 
     def update(self, post: NewPost, channel: str, ts: str) -> Posted:
-        """Replace an earlier post's text. Raises ChannelError."""
+        """Replace an earlier post's text. Raises ChannelError, HandedOver."""
         ...
 
     def find(self, post_id: str, channel: str, thread: str) -> Posted | None:
-        """Look for a post of ours by its id, after an unclear failure. Raises ChannelError."""
+        """Look for a post of ours by its id, after an unclear failure. Raises ChannelError, HandedOver."""
         ...
 
     def read_thread(self, channel: str, thread: str) -> ThreadSeen:

@@ -158,6 +158,7 @@ class Reason(StrEnum):
     LEFT_OUT = "left-out"
     IN_PARTS = "in-parts"  #: {count}
     MAYBE_SHOWN = "maybe-shown"
+    HANDED_OVER = "handed-over"  #: {why}: somebody else posts it, and has not said yet that it is posted
     NO_THREAD = "no-thread"
     GIVEN_UP = "given-up"  #: {attempts}, {error}
     THREAD_LOOKED_FOR = "thread-looked-for"

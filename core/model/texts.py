@@ -195,6 +195,7 @@ REASONS: Mapping[Reason, Text] = {
     R.LEFT_OUT: "the channel's verbosity leaves it out",
     R.IN_PARTS: "{count} parts",
     R.MAYBE_SHOWN: "it may have been shown; this cannot be checked",
+    R.HANDED_OVER: "{why}",
     R.NO_THREAD: "there is no thread for it, or no message to edit",
     R.GIVEN_UP: "given up after {attempts} attempts: {error}",
     R.THREAD_LOOKED_FOR: "the-loop is looking for its earlier thread",

@@ -99,6 +99,10 @@ class Outbox:
                 return rows
             passed_over += [row["seq"] for row in odd]
 
+    def open(self, channel_kind: str) -> tuple[OutboxRow, ...]:
+        """Return all posts that are neither sent nor given up, in the order of their commits. Raises StoreBroken."""
+        return self._rows.all(queries.OPEN_POSTS, (channel_kind,))
+
     def get(self, post_id: str) -> OutboxRow | None:
         """Return the row of a post. Raises StoreBroken."""
         return self._rows.one(queries.POST_OF_ID, (post_id,))

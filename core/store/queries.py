@@ -98,6 +98,7 @@ ADD_POST = """
             :now)
     ON CONFLICT (key) DO NOTHING
 """
+OPEN_POSTS = f"SELECT * FROM outbox WHERE channel_kind = ? AND {_OPEN_POST} ORDER BY seq"
 POST = "SELECT * FROM outbox WHERE seq = ?"
 POST_OF_ID = "SELECT * FROM outbox WHERE id = ?"
 LATEST_POSTS = """

@@ -129,6 +129,17 @@ class LineChannel:
         """Everybody on the list has every role."""
         return self.authorized(author)
 
+    def everybody(self) -> tuple[str, ...]:
+        """Return who is on the list."""
+        return tuple(sorted(self._settings.authorized_users))
+
+    def late(self, ts: str) -> str:
+        """Nothing is too late."""
+        return ""
+
+    def look_again(self) -> None:
+        """No message has files."""
+
     def redact_with(self, redactor: Redactor) -> None:
         """Posts hold no secrets of a test."""
 

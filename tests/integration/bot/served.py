@@ -228,6 +228,10 @@ class Door:
         hidden = text.replace(SECRET, "[redacted]")
         return hidden if verbatim else hidden.replace("`the-loop ", "`/opt/the-loop ")
 
+    def listed(self, channel_kind: str, member: str) -> bool:
+        """Know no other list than the channel's own."""
+        return False
+
     def sensed(self, channel_kind: str) -> None:
         """Count the events."""
         self.events += 1
