@@ -145,6 +145,11 @@ class Relay:
         return self._exchange.host
 
     @property
+    def gateway(self) -> str:
+        """The host that speaks with the chats now, as last told; "": none does."""
+        return self._standing.gateway if self._standing is not None and not self._away else ""
+
+    @property
     def away(self) -> str:
         """Why the exchange cannot be asked, "" where it can."""
         return self._away

@@ -299,7 +299,7 @@ class CoreApi(Protocol):
         ...
 
     def listed(self, channel_kind: str, member: str) -> bool:
-        """Return whether a list that the channel cannot see names the member: one of another host. Waits for nothing."""
+        """Return whether a list that the channel cannot see names the member: another host's. Waits for nothing."""
         ...
 
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:

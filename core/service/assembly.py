@@ -31,7 +31,7 @@ from core.http.host import HttpHost
 from core.lifecycle.everything import start_all
 from core.lifecycle.supervise import Supervisor
 from core.loops.scheduler import Scheduler
-from core.model.channel import Channel, WebHook
+from core.model.channel import Channel, CoreApi, WebHook
 from core.model.message import InboxRow
 from core.process.presence import Connections
 from core.service.housekeeping import Reconciler
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from core.base.paths import StatePaths
     from core.http.guard import Authenticator
     from core.process.control import Listener, Peer, Talk
+    from core.service.fleet import Joined
     from core.store.records import Records
     from core.tools.toolbox import Toolbox
 
@@ -61,7 +62,11 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     import_ahead()
     environ = _with_secrets(settings, environ)
     system = build_system(settings, environ, persistent=True)
-    channels = _enabled_channels(settings, environ)
+    channels, joined = _enabled_channels(settings, environ), None
+    connections = Connections([HTTP_ROW, *(channel.kind for channel in channels)])
+    if settings.fleet.enabled:
+        joined = _joined(system, settings, environ, channels, connections)
+        channels = joined.channels
     for channel in channels:
         channel.redact_with(redactor_of(environ, secret_variables(settings, environ)))
     requests = Requests(system, replies=any(channel.sweeps() for channel in channels))
@@ -71,14 +76,13 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         system, _authorized(system.settings, system.records, channels), _answering(typed), catching_up.holds
     )
     delivery = DeliveryWorker(system.clock, system.inbox, deliverer)
-    connections = Connections([HTTP_ROW, *(channel.kind for channel in channels)])
     lives = {channel.kind: LivePosts(system, channel, connections.note) for channel in channels}
     signals = {channel.kind: SignalWorker(system, channel, lives[channel.kind]) for channel in channels}
     outbound = {
         channel.kind: OutboundWorker(
             system,
             channel,
-            signals[channel.kind].posted,
+            _posted(signals[channel.kind].posted, joined),
             connections.shut_out,
             connections.sent,
             lives[channel.kind],
@@ -98,6 +102,8 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         for kind, worker in outbound.items():
             worker.wake()
             signals[kind].wake()
+        if joined is not None:
+            joined.publisher.wake()
 
     inbounds = {channel.kind: Inbound(system, channel.authorized, NullMirror()) for channel in channels}
     observer = ObserverWorker(system, wake, ended=supervisor.wake, swept=swept.is_set)
@@ -116,7 +122,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         {channel.kind: channel.link for channel in channels},
     )
     http = HttpHost(facts, connections.set, lambda: _browsers(facts))
-    workers = [Worker(HTTP_ROW, 0, http.run)]
+    workers, doors = [Worker(HTTP_ROW, 0, http.run)], dict[str, CoreApi]()
     for channel in channels:
         changes = Changes(system, channel.authorized)
         presses, orders = Presses(system, channel.has_role, requests), Orders(system, channel.kind, channel.has_role)
@@ -138,7 +144,10 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         )
         task_worker = TaskWorker(system, tasks, channel.kind, inbound, task_wake)
         workers.append(Worker(f"tasks-{channel.kind}", 0, task_worker.run))
+        doors[channel.kind] = door
         workers.append(Worker(channel.kind, 0, _serving(channel, door)))
+    if joined is not None:
+        workers += joined.workers(doors, {kind: _waking(outbound[kind], signals[kind]) for kind in doors})
     workers.append(Worker("scheduler", 0, scheduler.run))
     workers.append(Worker("delivery", 1, delivery.run))
     workers += [Worker(f"outbound-{kind}", 2, worker.run) for kind, worker in outbound.items()]
@@ -156,6 +165,38 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         "page-end": _page_end(facts),
     }
     return Service(system, workers, _sweeping(system, swept), connections, talks)
+
+
+def _joined(
+    system: System,
+    settings: Settings,
+    environ: Mapping[str, str],
+    channels: Sequence[Channel],
+    connections: Connections,
+) -> Joined:
+    from core.service.fleet import join, open_fleet
+
+    return join(system, settings, open_fleet(settings, environ), channels, connections)
+
+
+def _posted(told: Callable[[str], None], joined: Joined | None) -> Callable[[str], None]:
+    """Return what is told that a session's thread has got a post: one that is new has to be known to the fleet."""
+    if joined is None:
+        return told
+
+    def tell(uid: str) -> None:
+        told(uid)
+        joined.publisher.wake()
+
+    return tell
+
+
+def _waking(*workers: OutboundWorker | SignalWorker) -> Callable[[], None]:
+    def wake() -> None:
+        for worker in workers:
+            worker.wake()
+
+    return wake
 
 
 def _with_secrets(settings: Settings, environ: Mapping[str, str]) -> Mapping[str, str]:

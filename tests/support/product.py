@@ -31,6 +31,9 @@ from tests.support.tmux import PATIENCE, alive, wait_until
 PROGRAM = Path(sys.executable).with_name("the-loop")
 BOT_VARIABLE, APP_VARIABLE = "THE_LOOP_SLACK_BOT_TOKEN", "THE_LOOP_SLACK_APP_TOKEN"
 NAME = "scribe"
+RELAYED = bool(
+    os.environ.get("THE_LOOP_TEST_RELAY")
+)  #: whether each product is a fleet of one, as `make test-relay` has it
 DEBUGGABLE = {OPEN: "1"}  #: the environment of a service whose descriptors are to be looked at
 
 
@@ -140,6 +143,8 @@ class Product:
                 "sessions": [{"name": NAME, "prompt": "Look after it.", "slack": {"enabled": True}}],
             },
         }
+        if RELAYED:
+            document["fleet"] = {"enabled": True, "host": "here", "gateway": True}
         if self._workspace is not None:
             document["channels"] = {"slack": self.slack_block()}
         return document
@@ -170,7 +175,8 @@ class Product:
         environ = {**os.environ, "HOME": str(self.folder / "home"), "TMUX_TMPDIR": str(self.folder / "tmux")}
         environ.pop("PYTHONUNBUFFERED", None)
         environ["PATH"] = f"{self._executable.parent}{os.pathsep}{environ['PATH']}"
-        return {**environ, **self._tokens, **changes}
+        relayed = {"THE_LOOP_FLEET_URL": "memory:"} if RELAYED else {}
+        return {**environ, **self._tokens, **relayed, **changes}
 
     # ------------------------------------------------------------ processes
 

@@ -1,0 +1,121 @@
+"""Make this service a host of its fleet: put the relay between the chats' own channels and core. Imported in a fleet.
+
+Without one, `core.service.assembly` imports neither this nor anything of core.fleet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from core.base.errors import InvalidValue
+from core.base.values import dataclass
+from core.config.settings import FleetSettings, Settings
+from core.fleet.exchange import Fleet, new_id
+from core.fleet.gateway import Gateway
+from core.fleet.memory import MemoryFleet
+from core.fleet.publisher import Publisher
+from core.fleet.relay import Relay, RelayChannel
+from core.model.channel import Channel, CoreApi
+from core.process.presence import Connections
+from core.service.service import Worker
+from core.session.system import System
+
+URL = "THE_LOOP_FLEET_URL"
+IN_MEMORY = "memory:"  #: an exchange of this process alone: for a look at the relay, and for tests
+FLEET_ROW, GATEWAY_ROW = "fleet", "gateway"
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The host's part in its fleet. `channels` take the places of the chats' own."""
+
+    channels: tuple[RelayChannel, ...]
+    relay: Relay
+    publisher: Publisher
+    gateway: Gateway | None
+
+    def workers(self, doors: Mapping[str, CoreApi], wakes: Mapping[str, Callable[[], None]]) -> tuple[Worker, ...]:
+        """Return the threads. `doors`: this host's own, by chat; `wakes`: let a chat's posts be asked for."""
+        for channel in self.channels:
+            self.relay.join(channel.taker, wakes[channel.kind])
+        made = [Worker("fleet", 3, self.relay.run), Worker("publisher", 2, self.publisher.run)]
+        if self.gateway is not None:
+            self.gateway.doors.update(doors)
+            made.append(Worker("gateway", 2, self.gateway.run))
+        return tuple(made)
+
+
+def host_name(settings: FleetSettings) -> str:
+    """Return this host's name in the fleet. Raises InvalidValue where the machine's own cannot be one."""
+    named = settings.host or re.sub(r"[^a-z0-9-]+", "-", platform.node().partition(".")[0].lower()).strip("-")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,39}", named):
+        raise InvalidValue(f"this machine's name {platform.node()!r} cannot be a host's", "set fleet.host")
+    return named
+
+
+def open_fleet(settings: Settings, environ: Mapping[str, str]) -> Fleet:
+    """Return the way into the exchange; nothing is asked yet. Raises InvalidValue where this host has not joined."""
+    host = host_name(settings.fleet)
+    if environ.get(URL) == IN_MEMORY:
+        return MemoryFleet().admit(host, gateway=settings.fleet.gateway)
+    raise InvalidValue(
+        f"fleet.enabled is true, and {host} has not joined a fleet",
+        f"`the-loop fleet join` on {host}, or set fleet.enabled to false",
+    )
+
+
+def join(
+    system: System, settings: Settings, fleet: Fleet, channels: Sequence[Channel], connections: Connections
+) -> Joined:
+    """Put the relay between these channels and core."""
+    life = new_id()
+    exchange = fleet.as_host(life, _machine(settings.state_root))
+    publisher = Publisher(system, exchange, channels, life)
+    kinds = [channel.kind for channel in channels]
+
+    def tell(up: bool, detail: str) -> None:
+        connections.set(FLEET_ROW, up, detail)
+        if relay.gateway != relay.host:  # else the gateway's own channels tell
+            for kind in kinds:
+                connections.set(kind, up, detail)
+
+    def tell_gateway(up: bool, detail: str) -> None:
+        connections.set(GATEWAY_ROW, up, detail)
+
+    relay = Relay(system, exchange, publisher, _version(), tell)
+    gateway = None
+    if settings.fleet.gateway:
+        gateway = Gateway(
+            {channel.kind: channel for channel in channels},
+            fleet.as_gateway(),
+            exchange,
+            system.clock,
+            tell_gateway,
+            connections.sent,
+        )
+    relayed = tuple(RelayChannel(channel, system, relay, gateway=settings.fleet.gateway) for channel in channels)
+    return Joined(relayed, relay, publisher, gateway)
+
+
+def _machine(state_root: Path) -> str:
+    """Return what is the same for two services only where the first is over: a state root, in one boot of a machine."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        import psutil
+
+        boot = f"{platform.node()} {psutil.boot_time():.0f}"
+    return hashlib.sha256(f"{boot}\0{state_root}".encode()).hexdigest()[:32]
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("the-loop")
+    except PackageNotFoundError:
+        return "unknown"
