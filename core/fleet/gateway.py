@@ -928,11 +928,12 @@ class Gateway:
     ) -> None:
         """`channels`: the chats' own, by kind; `tell` is told whether it speaks, and why not; `sent`: see Poster."""
         self._channels = channels
-        self._exchange = exchange
+        self.exchange = exchange
         self._host = host
         self._clock = clock
         self._tell = tell
         self._sent = sent
+        self.held: Held | None = None  #: the lease of which it serves now
         self.doors: dict[str, CoreApi] = {}  #: this host's own doors, by kind
         self._said = ""
 
@@ -940,14 +941,14 @@ class Gateway:
         """Take the lease whenever it is free, and serve until it is lost or the service stops."""
         while not stopping.is_set():
             try:
-                lease = self._exchange.lease()
+                lease = self.exchange.lease()
             except CoreError as error:
                 self._say(False, str(error))
                 stopping.wait(_AWAY_SECONDS)
                 continue
             if lease is None:
                 self._say(True, "ready to be the gateway; another host is it now")
-                self._exchange.wait(_STANDBY_SECONDS)
+                self.exchange.wait(_STANDBY_SECONDS)
                 continue
             self._serve(Held(lease, self._clock), stopping)
 
@@ -959,9 +960,10 @@ class Gateway:
     def _serve(self, held: Held, stopping: threading.Event) -> None:
         """Serve with the lease. Raises what a channel's serve raises."""
         self._say(True, "it is the gateway")
-        directory = Directory(self._clock, self._exchange, self._host)
-        poster = Poster(self._channels, self._exchange, held, directory, self._clock, self._sent)
-        sender, serving = Sender(self._exchange, held), list[Future[None]]()
+        self.held = held
+        directory = Directory(self._clock, self.exchange, self._host)
+        poster = Poster(self._channels, self.exchange, held, directory, self._clock, self._sent)
+        sender, serving = Sender(self.exchange, held), list[Future[None]]()
 
         def over() -> bool:
             return held.lost or stopping.is_set()
@@ -975,7 +977,7 @@ class Gateway:
                         self.doors[kind],
                         self._host.host,
                         sender,
-                        self._exchange,
+                        self.exchange,
                         held,
                         directory,
                         poster,
@@ -987,9 +989,9 @@ class Gateway:
                     held.wait(min(0.2, held.lease.seconds / 10))
             finally:
                 held.lose()
-                self._exchange.wake()
+                self.exchange.wake()
         with suppress(CoreError):
-            self._exchange.release(held.lease)
+            self.exchange.release(held.lease)
         for one in serving:
             one.result()
 
@@ -999,7 +1001,7 @@ class Gateway:
         if held.remaining() > held.lease.seconds * 2 / 3:
             return
         try:
-            if self._exchange.renew(held.lease):
+            if self.exchange.renew(held.lease):
                 held.renewed(asked)
             else:
                 held.lose()

@@ -118,7 +118,7 @@ class Relay:
     ) -> None:
         """`tell` is told whether the exchange answers, and how it stands."""
         self._system = system
-        self._exchange = exchange
+        self.exchange = exchange
         self._publisher = publisher
         self._version = version
         self._tell = tell
@@ -142,7 +142,7 @@ class Relay:
     @property
     def host(self) -> str:
         """This host's name."""
-        return self._exchange.host
+        return self.exchange.host
 
     @property
     def gateway(self) -> str:
@@ -161,7 +161,7 @@ class Relay:
 
     def wake(self) -> None:
         """Look now. Callable from every thread."""
-        self._exchange.wake()
+        self.exchange.wake()
 
     # ------------------------------------------------------------ the thread
 
@@ -173,7 +173,7 @@ class Relay:
             self._wait(stopping)
         with suppress(CoreError):
             self._settle(())
-            self._exchange.stopped()
+            self.exchange.stopped()
 
     def turn(self) -> None:
         """Ask once for everything."""
@@ -190,7 +190,7 @@ class Relay:
             self._lose(str(error))
 
     def _beat(self) -> None:
-        standing = self._exchange.beat(Beat(self._version))
+        standing = self.exchange.beat(Beat(self._version))
         self._beat_due = Deadline(self._system.clock, BEAT_SECONDS)
         if self._away:
             self._publisher.ask_whole()
@@ -235,14 +235,14 @@ class Relay:
         waits += [max(0.05, deadline.remaining()) for deadline, _ in self._later]
         if any(handed.done and not handed.told for handed in list(self._handed.values())) or self._told_ones():
             waits.append(0.5)
-        self._exchange.wait(min(waits))
+        self.exchange.wait(min(waits))
 
     # ------------------------------------------------------------ calls
 
     def _take(self) -> None:
         """Give to each chat what waits for it, in its order. What cannot be understood keeps its session's back."""
         stuck: dict[str, str] = {}
-        for call in self._exchange.take(_MOST):
+        for call in self.exchange.take(_MOST):
             if call.id in self._at_work:
                 continue
             if call.uid in stuck or "" in stuck:
@@ -287,7 +287,7 @@ class Relay:
         if not waiting:
             return
         with failpoint(Failpoint.FLEET_ACKNOWLEDGE):
-            self._exchange.done(waiting)
+            self.exchange.done(waiting)
         with self._lock:
             self._to_settle = [answer for answer in self._to_settle if answer not in waiting]
         self._at_work -= {answer.call for answer in waiting}
@@ -305,7 +305,7 @@ class Relay:
 
     def _learn(self) -> None:
         """Take in what became of posts; what nobody here waits for goes."""
-        found = self._exchange.results()
+        found = self.exchange.results()
         unknown = []
         for one in found:
             handed = self._handed.get(one.post)
@@ -324,7 +324,7 @@ class Relay:
                 handed = self._handed.setdefault(one.post, self._new(""))
                 handed.result, handed.done = result, True
         if unknown:
-            self._exchange.forget(unknown)
+            self.exchange.forget(unknown)
         self._known.set()
         if len(found) > len(unknown):
             for taker in self._takers.values():
@@ -347,7 +347,7 @@ class Relay:
         over = [key for key, handed in done if self._is_settled(handed)]
         if over:
             with failpoint(Failpoint.FLEET_FORGET):
-                self._exchange.forget(over)
+                self.exchange.forget(over)
             with self._lock:
                 for key in over:
                     self._handed.pop(key, None)
@@ -386,7 +386,7 @@ class Relay:
             raise HandedOver(self._waits())
         again = key in self._before or (handed is not None and not handed.done)
         if handed is not None and handed.done:
-            self._asked(lambda: self._exchange.forget([key]))
+            self._asked(lambda: self.exchange.forget([key]))
             with self._lock:
                 self._handed.pop(key, None)
             handed = None
@@ -395,7 +395,7 @@ class Relay:
             handed.post_id, handed.kept = post_id, kept
         try:
             with failpoint(Failpoint.FLEET_HAND_OVER):
-                self._asked(lambda: self._exchange.hand_over([made(again)]))
+                self._asked(lambda: self.exchange.hand_over([made(again)]))
         except PlaceRefused as error:
             self._publisher.wake()
             if not handed.unknown.passed():
@@ -443,7 +443,7 @@ class Relay:
         if self._away:
             raise ChannelError(self._away, transient=True)
         try:
-            self._exchange.hand_over([post])
+            self.exchange.hand_over([post])
         except (ExchangeAway, Evicted, SecondIncarnation, PlaceRefused) as error:
             raise ChannelError(error.message, error.remedy, transient=True) from error
 
@@ -492,17 +492,17 @@ class Relay:
 
     def put_file(self, blob: str, data: bytes) -> None:
         """Keep a file for the gateway. Raises HandedOver."""
-        self._asked(lambda: self._exchange.put_blob(blob, [data]))
+        self._asked(lambda: self.exchange.put_blob(blob, [data]))
 
     def get_file(self, blob: str) -> bytes:
         """Return a file that the gateway has fetched. Raises ExchangeAway, BlobGone."""
-        return b"".join(self._exchange.get_blob(blob))
+        return b"".join(self.exchange.get_blob(blob))
 
     def drop_files(self, blobs: Iterable[str]) -> None:
         """Remove files that are kept here now; what cannot be removed goes by itself in a day."""
         with suppress(CoreError):
             for blob in blobs:
-                self._exchange.drop_blob(blob)
+                self.exchange.drop_blob(blob)
 
 
 def _chat_of(body: CallBody) -> str:

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from core.base.errors import CoreError, StoreBroken
+from core.chat.backfill import CatchingUp
 from core.chat.outbound import OutboundWorker
 from core.config.settings import FleetSettings
 from core.fleet.exchange import Fleet, NewCall
@@ -23,7 +24,7 @@ from core.model.session import Binding, SessionRecord
 from core.process.presence import Connections
 from core.service.fleet import Joined, join
 from core.session.system import System
-from tests.support.chat import HOME, TEAM, Chat
+from tests.support.chat import HOME, TEAM, Chat, Message
 from tests.support.door import door_of
 from tests.support.tmux import wait_until
 from tests.support.world import World, definition
@@ -117,7 +118,8 @@ class Host:
         self._stopping = threading.Event()
         self.joined = join(self.system, self.system.settings, self.fleet, [self.room], self.connections)
         [channel] = self.joined.channels
-        self.door = door_of(self.system, self.room)
+        self.catching_up = CatchingUp(self.system.clock, self.system.bindings, "slack")
+        self.door = door_of(self.system, self.room, catching_up=self.catching_up)
         self.outbound = OutboundWorker(self.system, channel)
         workers = self.joined.workers({"slack": self.door}, {"slack": self.outbound.wake})
         stopping = self._stopping
@@ -151,6 +153,15 @@ class Host:
             thread.join(15)
             assert not thread.is_alive(), f"a thread of {self.name} goes on"
         self._threads = []
+
+    def detail(self, post: str) -> str:
+        """Return why a post of this host stands there."""
+        row = self.system.outbox.get(post)
+        return row.detail if row is not None else ""
+
+    def freeze(self) -> None:
+        """Let the host take no call any more, and be heard of as before."""
+        self.joined.relay._take = lambda: None  # type: ignore[method-assign]
 
     def close(self) -> None:
         """End it, and its store."""
@@ -194,9 +205,7 @@ def hash_of(text: str) -> str:
     return f"{sum(ord(letter) * 31**place for place, letter in enumerate(text)) % 1_000_000:06d}"
 
 
-def _root(uid: str, name: str, thread: str) -> "object":
-    from tests.support.chat import Message
-
+def _root(uid: str, name: str, thread: str) -> Message:
     return Message(f"p-root-{uid}", HOME, "", thread, f"root of {name}", "root", name, uid)
 
 
