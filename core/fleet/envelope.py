@@ -276,7 +276,7 @@ def read_post(kind: str, body: str) -> PostBody:
 def read_answer(body: str) -> AnswerBody:
     """Return the answer to a press or a command. Raises Unreadable."""
     readers: dict[str, Callable[[Any], AnswerBody]] = {
-        "answer": lambda found: _made(PrivateAnswer, found),
+        "answer": lambda found: _made(PrivateAnswer, found, rows=tuple(found.get("rows", ()))),
         "failed": _failed,
     }
     return _one_of("answer", body, readers)
@@ -334,7 +334,8 @@ def _reply(found: Mapping[str, Any]) -> IncomingReply:
 
 
 def _change(found: Mapping[str, Any]) -> IncomingChange:
-    return _made(IncomingChange, found, reply=_reply(found["reply"]))
+    before = found.get("before")
+    return _made(IncomingChange, found, reply=_reply(found["reply"]), before=None if before is None else _reply(before))
 
 
 def _button(found: Mapping[str, Any]) -> Button:

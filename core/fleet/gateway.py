@@ -72,6 +72,7 @@ from core.model.channel import (
     Channel,
     CoreApi,
     IncomingChange,
+    IncomingCreation,
     IncomingOrder,
     IncomingPress,
     IncomingReply,
@@ -79,6 +80,7 @@ from core.model.channel import (
     PrivateAnswer,
     Swept,
     Verdict,
+    Waiting,
 )
 from core.model.message import Fetch, Fetched
 from core.model.posts import NewPost, OutboundKind
@@ -303,6 +305,7 @@ class GatewayDoor:
         self._clock = clock
         self._sweep_gaps = 0  #: how many gaps there were as the sweep that runs began
         self._looked: set[str] = set()  #: hosts that know of the sweep that runs
+        self._unordered: set[Place] = set()  #: threads in which something waits until they were read
         self._seen_lives: dict[Place, str] = {}  #: by thread: in which life of its host it was swept last
 
     # ------------------------------------------------------------ replies
@@ -335,6 +338,8 @@ class GatewayDoor:
                 verdicts.append(Verdict.DROPPED)
                 continue
             facts = _facts(routed.route.facts)
+            if reply.unordered:
+                self._unordered.add(routed.route.place)
             kept = reply if _may_write(routed, reply.author) and not reply.is_bot else without_words(reply)
             ident = "\0".join((reply.channel_kind, reply.team, reply.channel, reply.ts, reply.piece))
             calls.append(self._call(routed, Reply(kept), ident))
@@ -452,7 +457,11 @@ class GatewayDoor:
             return
         facts, route = _facts(routed.route.facts), routed.route
         same = route.cursor == swept.cursor and route.shared == swept.shared and not swept.caught_up
-        waited = self._seen_lives.get(place) != facts.life or self._sender.was_told(channel_kind, routed.host)
+        waited = (
+            place in self._unordered
+            or self._seen_lives.get(place) != facts.life
+            or self._sender.was_told(channel_kind, routed.host)
+        )
         calls = []
         if not same or waited:
             if routed.host not in self._looked and self._sender.gaps(channel_kind) == self._sweep_gaps:
@@ -467,6 +476,7 @@ class GatewayDoor:
                 return
             self._looked.add(routed.host)
             self._directory.stale()
+        self._unordered.discard(place)
         self._seen_lives[place] = facts.life
 
     # ------------------------------------------------------------ files
@@ -512,6 +522,11 @@ class GatewayDoor:
 
     def order(self, order: IncomingOrder) -> PrivateAnswer:
         """Let the host of the session do what a command says. Raises CoreError."""
+        if not order.name:
+            told = self._own.order(order)
+            others = sorted({one.host for one in self._directory.routes().values()} - {self._host})
+            more = f" Only sessions of `{self._host}` were meant; those of {', '.join(others)} are as they were."
+            return replace(told, text=f"{told.text}{more}") if others else told
         name, _, host = order.name.partition("@")
         check_name(name)
         found = {
@@ -549,7 +564,7 @@ class GatewayDoor:
         answer = envelope.read_answer(found)
         if isinstance(answer, Failed):
             raise answer.error()
-        return answer
+        return replace(answer, terminal="")  # a picture of it is made on its own host
 
     def _withdrawn(self, call: str) -> bool:
         try:
@@ -557,6 +572,26 @@ class GatewayDoor:
         except LeaseLost:
             self._held.lose()
             return False
+
+    def waiting(self, channel_kind: str, author: str) -> tuple[Waiting, ...]:
+        """Return what waits for an answer in sessions of this host: the threads of the others show theirs."""
+        return self._own.waiting(channel_kind, author)
+
+    def picture(self, name: str, author: str) -> tuple[str, bytes]:
+        """Return a picture of a terminal of this host. Raises CoreError."""
+        return self._own.picture(name, author)
+
+    def harnesses(self) -> tuple[str, ...]:
+        """Return the harnesses of this host: new sessions are made here."""
+        return self._own.harnesses()
+
+    def faults(self, creation: IncomingCreation) -> Mapping[str, str]:
+        """Return what is wrong with a creation on this host."""
+        return self._own.faults(creation)
+
+    def create(self, creation: IncomingCreation) -> PrivateAnswer:
+        """Create a session on this host. Raises CoreError."""
+        return self._own.create(creation)
 
     def rows(self, author: str) -> tuple[Mapping[str, Any], ...]:
         """Return the rows of this host's sessions, then those of the others, that the author may see."""

@@ -16,6 +16,7 @@ from core.base.errors import CoreError
 from core.base.values import replace
 from core.fleet.envelope import written_members
 from core.fleet.exchange import ExchangeAway, HostExchange, Place, PublishedSession, Route
+from core.lifecycle.announce import HOST_UID
 from core.lifecycle.look import list_standing
 from core.model.channel import Channel
 from core.model.posts import OutboxRow
@@ -91,7 +92,7 @@ class Publisher:
         for uid, (name, row) in self._rows.items():
             shown[uid] = PublishedSession(uid, name, row, written_members(members.get(name)))
         for waits in waiting:
-            if waits.post.uid and waits.post.uid not in shown:
+            if waits.post.uid not in ("", HOST_UID) and waits.post.uid not in shown:
                 row = json.dumps({"name": waits.post.name, "uid": waits.post.uid, "status": "deleted"})
                 shown[waits.post.uid] = PublishedSession(waits.post.uid, waits.post.name, row)
         for binding in bindings:

@@ -66,6 +66,7 @@ from core.fleet.exchange import (
     new_id,
 )
 from core.fleet.publisher import Publisher
+from core.lifecycle.announce import HOST_UID
 from core.model.asking import Role
 from core.model.channel import Channel, CoreApi, IncomingReply, Posted, Verdict, WebHook
 from core.model.health import Finding
@@ -784,6 +785,10 @@ class RelayChannel:
         """Return whether presses arrive."""
         return self.real.presses()
 
+    def typed(self, role: Role) -> str:
+        """Return how a command begins that needs the role."""
+        return self.real.typed(role)
+
     def default_channel(self) -> str:
         """Return the configured channel's id."""
         return self.real.default_channel()
@@ -949,9 +954,15 @@ class RelayChannel:
                 return str(getattr(record, "uid", ""))
         return ""
 
+    def _any_session(self) -> str:
+        """Return a session of this host, for what is about none: the fleet takes posts of its sessions alone."""
+        found = (getattr(record, "uid", "") for record in self._system.records.all())
+        return next((str(uid) for uid in found if uid), "")
+
     def _host_post(self, key: str, uid: str, channel: str, thread: str, rank: int, body: PostBody) -> HostPost:
         kind, written = envelope.written_post(body)
         team = team_of(self._system, self.kind, channel, thread) if thread else ""
+        uid = self._any_session() if uid == HOST_UID else uid
         return HostPost(key, uid, Place(self.kind, team, channel, thread), rank, kind, written)
 
 

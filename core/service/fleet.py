@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from core.base.errors import InvalidValue
+from core.base.paths import StatePaths
 from core.base.values import dataclass
 from core.config.settings import FleetSettings, Settings
 from core.fleet.exchange import Fleet, new_id
@@ -58,14 +59,22 @@ def host_name(settings: FleetSettings) -> str:
 
 
 def open_fleet(settings: Settings, environ: Mapping[str, str]) -> Fleet:
-    """Return the way into the exchange; nothing is asked yet. Raises InvalidValue where this host has not joined."""
-    host = host_name(settings.fleet)
+    """Return the way into the exchange; nothing is asked yet.
+
+    Raises NoAccess where this host has not joined, InvalidValue where it has by another name than the file says.
+    """
     if environ.get(URL) == IN_MEMORY:
-        return MemoryFleet().admit(host, gateway=settings.fleet.gateway)
-    raise InvalidValue(
-        f"fleet.enabled is true, and {host} has not joined a fleet",
-        f"`the-loop fleet join` on {host}, or set fleet.enabled to false",
-    )
+        return MemoryFleet().admit(host_name(settings.fleet), gateway=settings.fleet.gateway)
+    from core.fleet.access import kept
+    from core.fleet.postgres import PostgresFleet
+
+    access = kept(StatePaths(settings.state_root).fleet)
+    if settings.fleet.host not in ("", access.host):
+        raise InvalidValue(
+            f"fleet.host is {settings.fleet.host}, and this machine has joined its fleet as {access.host}",
+            f"set fleet.host to {access.host}, or leave the fleet and join it anew",
+        )
+    return PostgresFleet(access)
 
 
 def join(

@@ -48,10 +48,8 @@ flag, number = st.booleans(), st.integers(0, 1 << 40)
 maybe = st.none() | flag
 attachment = st.builds(Attachment, text, text, text, number, text, text, flag)
 files = st.lists(attachment, max_size=2).map(tuple)
-reply = st.builds(
-    IncomingReply, *[text] * 8, flag, flag, text, text, text, files, maybe, text, flag, text
-)  # fmt: skip
-change = st.builds(IncomingChange, reply, flag, flag)
+reply = st.builds(IncomingReply, *[text] * 8, flag, flag, text, text, text, files, maybe, text, flag, text, flag, flag)
+change = st.builds(IncomingChange, reply, flag, flag, st.none() | reply)
 press = st.builds(IncomingPress, *[text] * 8, flag, text, text)
 order = st.builds(IncomingOrder, *[text] * 6)
 swept = st.builds(Swept, text, text, text, text, number, text, maybe)
@@ -78,7 +76,9 @@ handed: st.SearchStrategy[PostBody] = st.one_of(
     st.builds(FetchFiles, text, text, files),
 )
 failed = st.builds(Failed, text, text, text, flag, st.none() | st.floats(0, 1e6), flag, text)
-answer: st.SearchStrategy[AnswerBody] = st.builds(PrivateAnswer, text, text) | failed
+answer: st.SearchStrategy[AnswerBody] = st.one_of(
+    st.builds(PrivateAnswer, text, text, rows=st.lists(st.dictionaries(text, text)).map(tuple), terminal=text), failed
+)
 own = st.builds(OwnPost, *[text] * 5)
 result: st.SearchStrategy[ResultBody] = st.one_of(
     st.none(),
