@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from embedded.workspace.thread import WorkspaceThread
+from tests.support.postgres import Cluster, needed
 from tests.support.product import Product, product
 
 
@@ -36,3 +37,14 @@ def alone() -> Iterator[Product]:
     """Give a product without a channel."""
     with product() as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def fleet_cluster() -> Iterator[Cluster]:
+    """Give a PostgreSQL server that runs."""
+    made = Cluster(needed())
+    try:
+        made.start()
+        yield made
+    finally:
+        made.remove()

@@ -31,9 +31,8 @@ from tests.support.tmux import PATIENCE, alive, wait_until
 PROGRAM = Path(sys.executable).with_name("the-loop")
 BOT_VARIABLE, APP_VARIABLE = "THE_LOOP_SLACK_BOT_TOKEN", "THE_LOOP_SLACK_APP_TOKEN"
 NAME = "scribe"
-RELAYED = bool(
-    os.environ.get("THE_LOOP_TEST_RELAY")
-)  #: whether each product is a fleet of one, as `make test-relay` has it
+#: whether each product is a fleet of one, as `make test-relay` has it
+RELAYED = bool(os.environ.get("THE_LOOP_TEST_RELAY"))
 DEBUGGABLE = {OPEN: "1"}  #: the environment of a service whose descriptors are to be looked at
 
 
@@ -121,6 +120,7 @@ class Product:
         self.config = folder / "cli-config.yaml"
         self._workspace = workspace
         self._tokens = {BOT_VARIABLE: workspace.bot_token, APP_VARIABLE: workspace.app_token} if workspace else {}
+        self.relayed = RELAYED
         self._processes: list[subprocess.Popen[bytes]] = []
         for name in ("home", "tmux", "work"):
             (folder / name).mkdir()
@@ -143,7 +143,7 @@ class Product:
                 "sessions": [{"name": NAME, "prompt": "Look after it.", "slack": {"enabled": True}}],
             },
         }
-        if RELAYED:
+        if self.relayed:
             document["fleet"] = {"enabled": True, "host": "here", "gateway": True}
         if self._workspace is not None:
             document["channels"] = {"slack": self.slack_block()}
@@ -175,8 +175,12 @@ class Product:
         environ = {**os.environ, "HOME": str(self.folder / "home"), "TMUX_TMPDIR": str(self.folder / "tmux")}
         environ.pop("PYTHONUNBUFFERED", None)
         environ["PATH"] = f"{self._executable.parent}{os.pathsep}{environ['PATH']}"
-        relayed = {"THE_LOOP_FLEET_URL": "memory:"} if RELAYED else {}
+        relayed = {"THE_LOOP_FLEET_URL": "memory:"} if self.relayed else {}
         return {**environ, **self._tokens, **relayed, **changes}
+
+    def forget_tokens(self) -> None:
+        """Have no token of the workspace any more."""
+        self._tokens = {}
 
     # ------------------------------------------------------------ processes
 

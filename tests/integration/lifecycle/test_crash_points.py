@@ -103,7 +103,7 @@ def test_every_effect_of_the_verbs_is_walked() -> None:
     """An effect that no scenario has would never be crashed; those of workers are walked elsewhere."""
     walked = {effect for scenario in SCENARIOS.values() for effect in scenario.effects}
 
-    workers = ("delivery.", "watch.", "loop.", "keep.", "rebind.", "dialog.", "live.", "task.")
+    workers = ("delivery.", "watch.", "loop.", "keep.", "rebind.", "dialog.", "live.", "task.", "fleet.")
     assert walked == {effect for effect in Failpoint if not effect.value.startswith(workers)}
 
 

@@ -30,6 +30,7 @@ _OTHERS = (
     "loop.",
     "keep.",
     "rebind.",
+    "fleet.",
     "dialog.",
     "live.",
     "task.",
