@@ -15,7 +15,7 @@ PYTEST := $(COMPILED) -m pytest --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help run install fleet setup setup-dev check test lint format types imports unit integration e2e \
-	test-long test-browser test-harness harness-matrix bench picture lock tmux postgresql clean
+	test-long test-relay test-browser test-harness harness-matrix bench picture lock tmux postgresql clean
 
 help:
 	@echo 'make run           the whole product on this machine: a workspace page, a session in a real pane'
@@ -23,7 +23,7 @@ help:
 	@echo 'make fleet         what a host of a fleet needs besides: docs/fleet.md'
 	@echo 'make check         before a commit, within a minute: format, lint, types, import rules, quick unit tests'
 	@echo 'make test          lint, types, import rules, unit, integration and end-to-end tests'
-	@echo 'make test-long | test-browser | test-harness | bench   what takes longer or needs more'
+	@echo 'make test-long | test-relay | test-browser | test-harness | bench   what takes longer or needs more'
 	@echo 'make lint | format | types | imports | unit | integration | e2e | picture | lock | clean'
 
 run: setup tmux
@@ -113,7 +113,12 @@ integration: setup-dev tmux postgresql
 e2e: setup-dev tmux postgresql
 	$(call suite,tests/e2e)
 
+# The end-to-end tests with the relay of a fleet between Slack and core: each product is a fleet of one.
+test-relay: setup-dev tmux
+	THE_LOOP_TEST_RELAY=1 $(PYTEST) -n $(WORKERS) tests/e2e
+
 test-long: setup-dev tmux postgresql
+	@$(MAKE) --no-print-directory test-relay
 	$(PYTEST) -n $(UNIT_WORKERS) -m long --timeout 1800 tests/unit tests/integration tests/e2e
 
 test-browser: setup-dev tmux

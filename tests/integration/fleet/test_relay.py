@@ -736,7 +736,7 @@ def test_a_fleet_that_is_away_is_told_and_lets_everything_wait(rig: Rig, pair: t
     wait_until(lambda: build.state(ident) == "sent" and build.taken("guide"), "both go on")
 
     assert rig.room.texts(build.thread("guide")) == ["meanwhile"]
-    assert "the gateway is gate" in _row(build, "fleet")
+    wait_until(lambda: "the gateway is gate" in _row(build, "fleet"), "the host tells that, too", 30)
 
 
 def test_what_a_release_does_not_know_stays_and_is_told(rig: Rig, pair: tuple[Host, Host]) -> None:

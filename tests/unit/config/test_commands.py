@@ -155,7 +155,8 @@ def test_the_schema_names_every_key_and_the_channels_own(folder: ConfigFolder) -
     schema = commands.schema(models=MODELS)
 
     assert set(schema["properties"]) == {
-        "state", "routing", "harnesses", "channels", "standingSessions", "limits", "loops", "eventLog", "service"
+        "state", "routing", "harnesses", "channels", "standingSessions", "limits", "loops", "eventLog", "service",
+        "fleet",
     }  # fmt: skip
     assert schema["additionalProperties"] is False
     assert "authorizedUsers" in schema["properties"]["channels"]["properties"]["chat"]["properties"]
