@@ -70,6 +70,7 @@ from core.lifecycle.announce import HOST_UID
 from core.model.asking import Role
 from core.model.channel import Channel, CoreApi, IncomingReply, Posted, Verdict, WebHook
 from core.model.health import Finding
+from core.model.live import LiveRow, LiveShown
 from core.model.message import Fetched
 from core.model.posts import RANKS, Mark, NewPost, OutboundKind, PostState, ThreadSeen
 from core.session.system import System
@@ -846,6 +847,39 @@ class RelayChannel:
         """Return the app manifest."""
         return self.real.manifest(url)
 
+    # ------------------------------------------------------------ live posts, which no gateway makes yet
+
+    def live(self) -> bool:
+        """Return False: a turn is not shown as it runs, but by its progress and its answer."""
+        return False
+
+    def begin_live(self, row: LiveRow) -> Posted:
+        """Make none. Raises ChannelError."""
+        raise _no_live()
+
+    def add_live(self, row: LiveRow, change: LiveShown, text: str = "") -> None:
+        """Add nothing. Raises ChannelError."""
+        raise _no_live()
+
+    def end_live(self, row: LiveRow, post: NewPost | None, change: LiveShown, text: str) -> Posted:
+        """End none. Raises ChannelError."""
+        raise _no_live()
+
+    def remove_live(self, row: LiveRow) -> None:
+        """Leave one of an earlier time, without a fleet, where it is."""
+
+    def find_live(self, row: LiveRow) -> Posted | None:
+        """Find none."""
+        return None
+
+    def live_parts(self, post: NewPost, shown: LiveShown) -> tuple[NewPost, ...]:
+        """Return what the post is sent as, without a live post."""
+        return self.real.parts(post)
+
+    def live_pieces(self, post: NewPost, shown: LiveShown) -> tuple[str, ...]:
+        """Return none."""
+        return ()
+
     # ------------------------------------------------------------ what goes to the gateway
 
     def post(self, post: NewPost, channel: str, thread: str) -> Posted:
@@ -964,6 +998,11 @@ class RelayChannel:
         team = team_of(self._system, self.kind, channel, thread) if thread else ""
         uid = self._any_session() if uid == HOST_UID else uid
         return HostPost(key, uid, Place(self.kind, team, channel, thread), rank, kind, written)
+
+
+def _no_live() -> ChannelError:
+    reason = "a turn is not shown as it runs in a fleet"
+    return ChannelError(reason, transient=False, reason=ChannelError.NOT_ALLOWED)
 
 
 def team_of(system: System, kind: str, channel: str, thread: str) -> str:
