@@ -40,6 +40,7 @@ BY_PERSON = {("core.tmux.runner", "core.tmux.window")}  #: only `screen --histor
 BY_START = {  #: before any worker
     ("core.store.migrations", "core.store.oldwords"),  #: a database of an earlier version
     ("core.service.wiring", "core.config.secrets"),  #: a chat's own file of secrets
+    ("core.service.assembly", "core.service.fleet"),  #: only where fleet.enabled is true
 }
 
 
@@ -52,3 +53,11 @@ def test_nothing_but_the_web_framework_is_imported_later() -> None:
     assert found <= BY_REQUEST | BY_PERSON | BY_START | BY_SESSION | BY_ITS_PROGRAM | (
         WITHOUT_PROC if sys.platform == "linux" else set()
     )
+
+
+def test_without_a_fleet_nothing_of_it_is_imported() -> None:
+    """One machine pays nothing for what many need."""
+    code = f"{LATE.partition('for name')[0]}\nprint(*(name for name in sys.modules if 'fleet' in name or 'psycopg' in name))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout.split() == []
