@@ -76,6 +76,7 @@ from core.model.channel import (
     IncomingOrder,
     IncomingPress,
     IncomingReply,
+    IncomingTask,
     Posted,
     PrivateAnswer,
     Swept,
@@ -592,6 +593,10 @@ class GatewayDoor:
     def create(self, creation: IncomingCreation) -> PrivateAnswer:
         """Create a session on this host. Raises CoreError."""
         return self._own.create(creation)
+
+    def task(self, task: IncomingTask) -> Verdict:
+        """Take a task: its session is made on this host. Raises StoreBroken."""
+        return self._own.task(task)
 
     def rows(self, author: str) -> tuple[Mapping[str, Any], ...]:
         """Return the rows of this host's sessions, then those of the others, that the author may see."""
