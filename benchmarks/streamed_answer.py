@@ -46,6 +46,8 @@ def ratios() -> Iterator[Ratio]:
         seen = sum(message["text"].count("A line of the answer") for message in workspace.messages(CHANNEL))
     if seen != text.count("A line of the answer"):
         raise RuntimeError(f"the thread shows {seen} lines of the answer")
+    if not calls["chat.stopStream"]:
+        raise RuntimeError("nothing was streamed")
     print(f"{len(text.encode()):,} bytes:", ", ".join(f"{count} {name}" for name, count in sorted(calls.items())))
     total = sum(count for name, count in calls.items() if name != "auth.test")
     yield Ratio(f"a streamed answer of {BYTES:,} bytes", "one call", "calls", (float(total),), (1.0,), MOST_CALLS)
@@ -76,6 +78,7 @@ def _streamed(workspace: WorkspaceThread, system: System, clock: Clock) -> tuple
         live = LivePosts(system, channel)
         outbound = OutboundWorker(system, channel, live=live)
         system.lives.begin_step("s-1", turn, "", "Bash", "make")
+        clock.ahead += 5.0
         live.turn()
         clock.ahead += 5.0
         system.lives.end_step("s-1", turn, "", "Bash", StepState.DONE)
