@@ -9,6 +9,7 @@ from benchmarks import (
     drain,
     event_to_pane,
     fair_posts,
+    fleet_exchange,
     full_stop,
     http_calls,
     idle_hundred,
@@ -42,6 +43,7 @@ def main() -> int:
         streamed_answer,
         sweep_threads,
         fair_posts,
+        fleet_exchange,
     )
     return max(report([ratio]) for module in modules for ratio in module.ratios())
 

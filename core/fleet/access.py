@@ -62,7 +62,7 @@ class Access:
 
     def parameters(self) -> dict[str, str]:
         """Return what libpq connects with."""
-        trusted = {"sslrootcert": self.ca_file or "system"} if self.sslmode == "verify-full" else {}
+        trusted = {"sslrootcert": self.ca_file or _trusted()} if self.sslmode == "verify-full" else {}
         return {
             "host": self.servers,
             "port": self.ports,
@@ -77,6 +77,13 @@ class Access:
     def to_json(self) -> dict[str, str]:
         """Return its fields, the secret too; `ca_file` is of one machine and stays out."""
         return {name: getattr(self, name) for name in _KEPT}
+
+
+def _trusted() -> str:
+    """Return the file of the certificates that this machine trusts. libpq before 16 does not find it by itself."""
+    import ssl  # here, since only a host of a fleet needs it
+
+    return ssl.get_default_verify_paths().cafile or "system"
 
 
 _KEPT = tuple(one.name for one in fields(Access) if one.name != "ca_file")

@@ -267,6 +267,7 @@ class MemoryHost:
             leaving = (own - mine.keys() if whole else own & set(gone)) - mine.keys()
             for session in mine.values():
                 _check_row(session.row)
+            for session in mine.values():
                 for route in session.routes:
                     there = tables.routes.get(route.place)
                     if there is not None and there.host != self.host:

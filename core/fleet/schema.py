@@ -90,7 +90,7 @@ CREATE TABLE the_loop.sessions (
     host text NOT NULL REFERENCES the_loop.hosts,
     epoch bigint NOT NULL DEFAULT 1,
     name text NOT NULL,
-    shown text NOT NULL CHECK (the_loop.is_row(shown)),
+    shown text NOT NULL CHECK (the_loop.is_row(shown || '}')),  -- its row without the last brace
     members text NOT NULL,
     UNIQUE (uid, host)
 );
@@ -257,7 +257,7 @@ BEGIN
     DELETE FROM the_loop.sessions s WHERE s.host = who AND s.uid <> ALL (uids) AND (whole OR s.uid = ANY (gone));
     DELETE FROM the_loop.routes r WHERE r.host = who AND r.uid = ANY (uids);
     INSERT INTO the_loop.sessions AS s (uid, host, name, shown, members)
-    SELECT n.uid, who, n.name, n.shown, n.members
+    SELECT n.uid, who, n.name, CASE WHEN right(n.shown, 1) = '}}' THEN left(n.shown, -1) ELSE '' END, n.members
     FROM unnest(uids, names, rows_shown, of_members) AS n (uid, name, shown, members)
     WHERE n.uid <> ALL (elsewhere) ORDER BY n.uid
     ON CONFLICT (uid) DO UPDATE SET name = EXCLUDED.name, shown = EXCLUDED.shown, members = EXCLUDED.members
@@ -387,7 +387,7 @@ END $$;
 
 -- The rows are put together as texts, and none is parsed. The last key of a name counts: no row is of another host.
 CREATE FUNCTION the_loop.listed(mine text, of_host text) RETURNS text
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET work_mem = '64MB' AS $$
 DECLARE
     who text := the_loop.entered(mine);
 BEGIN
@@ -400,9 +400,11 @@ BEGIN
                 || coalesce(to_char(h.seen_at AT TIME ZONE 'UTC', '"\\""YYYY-MM-DD"T"HH24:MI:SS.US"Z\\""'), 'null')
                 || '}}' AS tail
             FROM the_loop.hosts h
+        ), ordered AS (
+            SELECT s.shown, t.tail FROM the_loop.sessions s JOIN tails t ON t.name = s.host
+            WHERE of_host IN ('', s.host) ORDER BY s.host COLLATE "C", s.name COLLATE "C", s.uid COLLATE "C"
         )
-        SELECT '[' || coalesce(string_agg(left(s.shown, -1) || t.tail, ',' ORDER BY s.host, s.name, s.uid), '') || ']'
-        FROM the_loop.sessions s JOIN tails t ON t.name = s.host WHERE of_host IN ('', s.host)
+        SELECT '[' || coalesce(string_agg(o.shown || o.tail, ','), '') || ']' FROM ordered o
     );
 END $$;
 
@@ -500,8 +502,15 @@ BEGIN
     SELECT new.id, new.host, counted.before + new.nth, new.uid, new.kind, new.body,
         clock_timestamp() + make_interval(secs => new.seconds)
     FROM new JOIN counted USING (host);
+    -- A thread may be told of several times: the last word counts.
     UPDATE the_loop.routes r SET cursor = n.cursor, shared = coalesce(n.shared, r.shared)
-    FROM unnest(chats, teams, channels, threads, cursors, sharings) AS n (chat, team, channel, thread, cursor, shared)
+    FROM (
+        SELECT m.chat, m.team, m.channel, m.thread, (array_agg(m.cursor ORDER BY m.at DESC))[1] AS cursor,
+            (array_agg(m.shared ORDER BY m.at DESC) FILTER (WHERE m.shared IS NOT NULL))[1] AS shared
+        FROM unnest(chats, teams, channels, threads, cursors, sharings) WITH ORDINALITY
+            AS m (chat, team, channel, thread, cursor, shared, at)
+        GROUP BY m.chat, m.team, m.channel, m.thread
+    ) AS n
     WHERE (r.chat, r.team, r.channel, r.thread) = (n.chat, n.team, n.channel, n.thread);
     PERFORM the_loop.tell('host_' || n.host) FROM (SELECT DISTINCT unnest(hosts) AS host) AS n;
 END $$;

@@ -64,7 +64,7 @@ class Cluster:
 
     def __init__(self, bin_folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self._bin = bin_folder
-        self._settings = dict(settings or {})
+        self.settings = dict(settings or {})
         self._user = _user()
         # Not below the tests' own folder, into which no other user can look.
         self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
@@ -87,6 +87,14 @@ class Cluster:
         )  # fmt: skip
         assert made.returncode == 0, made.stderr
 
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file into the server's folder, readable by it alone."""
+        path = self.data / name
+        path.write_bytes(data)
+        path.chmod(0o600)
+        if self._user:
+            os.chown(path, self._user["user"], self._user["group"])  # type: ignore[arg-type]
+
     def start(self) -> None:
         """Start the server and wait until it takes connections."""
         settings = {
@@ -97,7 +105,7 @@ class Cluster:
             "shared_buffers": "16MB",
             "max_connections": "200",
             "logging_collector": "off",
-            **self._settings,
+            **self.settings,
         }
         with (self.folder / "log").open("ab") as log:
             self._server = subprocess.Popen(

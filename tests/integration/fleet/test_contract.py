@@ -306,6 +306,8 @@ def test_a_cursor_moves_with_the_calls_of_its_sweep(lap: HostExchange, gateway: 
     assert (found.route.cursor, found.route.shared) == ("2.0", True)
     gateway.send(lease, [], [Moved(THREAD, "3.0", shared=False)])
     assert gateway.routes()[0].route == Route(THREAD, "3.0", shared=False)
+    gateway.send(lease, [], [Moved(THREAD, "4.0", shared=True), Moved(THREAD, "5.0"), Moved(THREAD, "4.5")])
+    assert gateway.routes()[0].route == Route(THREAD, "4.5", shared=True)
 
 
 def test_a_host_says_how_far_it_has_taken_a_thread(lap: HostExchange, gateway: GatewayExchange) -> None:
