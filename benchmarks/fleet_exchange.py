@@ -42,7 +42,7 @@ def ratios() -> Iterator[Ratio]:
             rig = PostgresRig(cluster, made_database(cluster), Path(folder))
             yield _list(rig)
             yield _at_rest(rig)
-            yield from _failover(rig)
+            yield from _failover(rig, Path(folder) / "gate")
             rig.close()
     finally:
         cluster.remove()
@@ -103,9 +103,8 @@ def _statements(log: Path) -> int:
     ).count("LOG:  statement: ")
 
 
-def _failover(rig: PostgresRig) -> Iterator[Ratio]:
+def _failover(rig: PostgresRig, folder: Path) -> Iterator[Ratio]:
     """From the end of the process that has the lease to the first call that the other gateway commits."""
-    folder = Path(tempfile.mkdtemp())
     access.keep(folder, rig.access("gate", gateway=True))
     standby = rig.admit("gate-2", gateway=True).as_gateway()
     rig.admit("lap")

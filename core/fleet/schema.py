@@ -489,8 +489,12 @@ BEGIN
     END IF;
     WITH new AS (
         SELECT n.*, row_number() OVER (PARTITION BY n.host ORDER BY n.at) AS nth
-        FROM unnest(ids, hosts, kinds, bodies, uids, seconds) WITH ORDINALITY
-            AS n (id, host, kind, body, uid, seconds, at)
+        FROM (
+            SELECT DISTINCT ON (m.id) m.*
+            FROM unnest(ids, hosts, kinds, bodies, uids, seconds) WITH ORDINALITY
+                AS m (id, host, kind, body, uid, seconds, at)
+            ORDER BY m.id, m.at
+        ) AS n
         WHERE NOT EXISTS (SELECT 1 FROM the_loop.calls c WHERE c.id = n.id)
             AND NOT EXISTS (SELECT 1 FROM the_loop.answers a WHERE a.call = n.id)
     ), counted AS (

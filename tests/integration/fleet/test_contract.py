@@ -424,7 +424,7 @@ def test_a_call_that_was_sent_is_not_sent_again(lap: HostExchange, gateway: Gate
     lease = held(gateway)
     sent = call("lap", '"once"')
     gateway.send(lease, [sent])
-    gateway.send(lease, [sent, call("lap", '"next"')])
+    gateway.send(lease, [sent, after := call("lap", '"next"'), after])
 
     assert [one.body for one in lap.take(9)] == ['"once"', '"next"']
 
