@@ -83,7 +83,7 @@ def ratios() -> Iterator[Ratio]:
 def _sent(workspace: WorkspaceThread, system: System, clock: Clock) -> list[tuple[str, float]]:
     """Commit all posts, one session's after the other's, send them, and return each with its time."""
     block = {"enabled": True, "apiUrl": workspace.api_url, "channel": workspace.channel_id(CHANNEL)}
-    channel = _Strict(block, {"THE_LOOP_SLACK_BOT_TOKEN": workspace.bot_token}, None)
+    channel = _Strict(block, {"THE_LOOP_SLACK_BOT_TOKEN": workspace.bot_token})
     sent = channel.watch(clock)
     roots = [workspace.say("alice", CHANNEL, f"thread {number}") for number in range(SESSIONS)]
     for number, root in enumerate(roots):

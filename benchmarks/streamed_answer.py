@@ -56,7 +56,7 @@ def ratios() -> Iterator[Ratio]:
 def _streamed(workspace: WorkspaceThread, system: System, clock: Clock) -> tuple[Counter[str], str]:
     """Let a turn run with a tool and end with an answer; return the calls by method, and the answer."""
     block = {"enabled": True, "apiUrl": workspace.api_url, "channel": workspace.channel_id(CHANNEL)}
-    channel = SlackChannel(block, {"THE_LOOP_SLACK_BOT_TOKEN": workspace.bot_token}, None)
+    channel = SlackChannel(block, {"THE_LOOP_SLACK_BOT_TOKEN": workspace.bot_token})
     root, began = workspace.say("alice", CHANNEL, "thread"), clock.now()
     place = (KIND, workspace.team_id, workspace.channel_id(CHANNEL), root)
     system.bindings.bind(Binding(*place, "s-1", "scribe", began))

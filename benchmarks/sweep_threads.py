@@ -137,7 +137,7 @@ def _door(system: System) -> ChatApi:
 async def _sweep(workspace: WorkspaceThread, system: System) -> int:
     """Sweep once, as after a start, and return the number of calls; each thread with news must have been read."""
     block = {"enabled": True, "apiUrl": workspace.api_url, "authorizedUsers": [workspace.user_id("alice")]}
-    settings, own, clock = SlackSettings.model_validate(block), Self(), SystemClock()
+    settings, own, clock = SlackSettings.of(block), Self(), SystemClock()
     tokens = Tokens(settings, {"THE_LOOP_SLACK_BOT_TOKEN": workspace.bot_token})
     own.identity = Identity(workspace.team_id, workspace.bot_user_id, workspace.bot_id, "the-loop")
     client = async_web_client(settings)

@@ -5,7 +5,6 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing, suppress
-from pathlib import Path
 from typing import Any
 
 from bot import live, manifest, markdown
@@ -27,7 +26,6 @@ from core.base.clock import Clock, SystemClock
 from core.base.errors import ChannelError
 from core.base.redaction import Redactor, redactor_of
 from core.base.text import parse_duration
-from core.config.channels import channel_settings
 from core.model.asking import Role
 from core.model.channel import CoreApi, Posted, Template, WebAnswer, WebHook
 from core.model.health import Finding
@@ -43,13 +41,11 @@ class SlackChannel:
     """The Slack channel; see core.model.channel.Channel. Making it asks neither Slack nor the environment."""
 
     kind = KIND
-    settings_model = SlackSettings  #: what `config check|show|schema` read the block with
 
     def __init__(
         self,
         block: Mapping[str, Any],
         environ: Mapping[str, str],
-        source: Path | None = None,
         *,
         clock: Clock | None = None,
         pace: Pace | None = None,
@@ -57,8 +53,8 @@ class SlackChannel:
         file_pace: FilePace | None = None,
         http_patience: Patience | None = None,
     ) -> None:
-        """Read the block `channels.slack`. Raises ConfigError with everything that is wrong in it."""
-        self._settings = channel_settings(block, SlackSettings, name=KIND, source=source)
+        """`block`: `channels.slack`, checked."""
+        self._settings = SlackSettings.of(block)
         self._tokens = Tokens(self._settings, environ)
         self._clock = clock or SystemClock()
         self._naming = Naming(self._settings, self._tokens, self._clock)

@@ -68,7 +68,7 @@ class Tokens:
 
     def variables(self) -> tuple[str, ...]:
         """Return the names of the variables that hold secrets of Slack's."""
-        named = self._settings.model_dump()
+        named = self._settings._asdict()
         return tuple(value for key, value in named.items() if key.endswith("_env"))
 
     def bot(self) -> Token:

@@ -4,7 +4,8 @@ from core.config.chats import ChatInfo
 
 SLACK = ChatInfo(
     title="Slack",
-    session="bot.settings:SlackThread",
+    settings="bot.schema:SlackBlock",
+    session="bot.schema:SlackThread",
     setup="bot.setup:set_up",
     starter="""\
   slack:

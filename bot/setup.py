@@ -14,11 +14,10 @@ from bot import manifest, payloads
 from bot.checks import Check
 from bot.clients import SYNC_FAILURES, Tokens, channel_error, header, web_client
 from bot.documents import Document, mappings_of, text_of
-from bot.payloads import KIND, Identity
+from bot.payloads import Identity
 from bot.settings import SLACK_API, SlackSettings
 from core.base.clock import Clock, Deadline
 from core.base.errors import ChannelError, Refused
-from core.config.channels import channel_settings
 from core.model.health import Finding, State
 from core.model.setup import Keep, Person
 
@@ -46,8 +45,7 @@ def set_up(
     person: Person, block: Mapping[str, Any], environ: Mapping[str, str], keep: Keep, clock: Clock
 ) -> Iterator[Mapping[str, Any]]:
     """Ask and check, and yield what is to be written into `channels.slack`. See core.model.setup.SetUp."""
-    settings = channel_settings(block, SlackSettings, name=KIND)
-    yield from _Setup(person, settings, dict(environ), keep, clock).steps()
+    yield from _Setup(person, SlackSettings.of(block), dict(environ), keep, clock).steps()
 
 
 class _Setup:
@@ -225,12 +223,12 @@ class _Setup:
                 raise GivenUp(wrong[0].detail)
             again = self._answer("Enter once that is done; or another channel", "")
             if again:
-                self._settings = self._settings.model_copy(update={"channel": ""})
+                self._settings = self._settings._replace(channel="")
                 return False
         return False
 
     def _findings(self, channel: str) -> list[Finding]:
-        settings = self._settings.model_copy(update={"channel": channel, "authorized_users": []})
+        settings = self._settings._replace(channel=channel, authorized_users=())
         return list(Check(settings, self._tokens(), self._clock).of_channel(self._client(), channel, "channel"))
 
     # ------------------------------------------------------------ people

@@ -23,10 +23,10 @@ def answer(arguments: list[str]) -> int | None:
             return None
     if any(os.environ.get(name) for name in ELSEWHERE):
         return None
-    from core.config.loading import load
+    from core.config.loading import load_apart
 
     environ = dict(os.environ)
-    return run_service(load(config, environ), environ)
+    return run_service(load_apart(config, environ), environ)
 
 
 def run_service(settings: Settings, environ: Mapping[str, str]) -> int:

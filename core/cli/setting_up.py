@@ -131,6 +131,7 @@ def _configured(person: Conversation, session: Session) -> None:
 def _set_up_chat(person: Conversation, kind: str, session: Session) -> None:
     """Have the chat's package ask and check, and write what it yields at once."""
     from core.base.paths import StatePaths
+    from core.config.channels import checked_block
     from core.config.chats import chat_info, load_part
     from core.config.editing import change_file
     from core.config.secrets import read_secrets, write_secrets
@@ -150,7 +151,8 @@ def _set_up_chat(person: Conversation, kind: str, session: Session) -> None:
 
     set_up: SetUp = load_part(kind, chat_info(kind).setup)  # type: ignore[assignment]
     environ = with_secrets(kind, settings, session.environ)
-    for changes in set_up(person, settings.channel(kind).raw, environ, keep, SystemClock()):
+    block = checked_block(kind, settings.channel(kind).raw, settings.source)
+    for changes in set_up(person, block, environ, keep, SystemClock()):
         assert settings.source is not None, "there is a file: it was written above"
         change_file(settings.source, ("channels", kind), changes)
         person.tell(f"written into {settings.source}: {', '.join(changes)}")

@@ -115,13 +115,14 @@ def _code() -> dict[str, list[int]]:
 
 
 def _of_chats() -> list[str]:
-    """Return the files that say which keys a session has for each chat, as absolute paths."""
+    """Return the files that say which keys there are for each chat, as absolute paths."""
     import sys
 
     from core.base.plugins import entry_points
     from core.config.chats import INFO_GROUP, chat_info
 
-    targets = [part for kind, info in entry_points(INFO_GROUP).items() for part in (info, chat_info(kind).session)]
+    told = [(info, chat_info(kind)) for kind, info in entry_points(INFO_GROUP).items()]
+    targets = [part for info, chat in told for part in (info, chat.settings, chat.session)]
     modules = {sys.modules.get(target.partition(":")[0]) for target in targets}  # validating has imported them
     return [file for module in modules if module is not None and (file := module.__file__)]
 

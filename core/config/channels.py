@@ -1,6 +1,7 @@
 """A channel's own block: read by the channel's own model, with errors reported like those of the rest of the file."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from core.base.paths import Location
 from core.base.plugins import entry_points
 from core.config.blocks import ThreadBlock
-from core.config.chats import GROUP, ChannelBroken, chat_info, installed_kinds, load_part
+from core.config.chats import GROUP, INFO_GROUP, ChannelBroken, chat_info, installed_kinds, load_part
 from core.config.checks import add_schema_problems
 from core.config.document import ConfigError, Document, Problem, in_order, read_document, shortened
 from core.config.loading import read_text
@@ -27,6 +28,24 @@ def channel_settings(raw: Mapping[str, Any], model: type[Model], *, name: str, s
         return model.model_validate(dict(raw))
     except ValidationError as error:
         raise ConfigError(_problems(error, model, name, source)) from error
+
+
+def checked_block(kind: str, raw: Mapping[str, Any], source: Path | None = None) -> dict[str, Any]:
+    """Return the block of an installed channel as its model reads it: every key, by the file's own names, JSON-able.
+
+    Raises ConfigError with everything that the model finds wrong, ChannelBroken.
+    """
+    return channel_settings(raw, settings_model(kind), name=kind, source=source).model_dump(by_alias=True, mode="json")
+
+
+def checked_blocks(blocks: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the blocks as `checked_block` does, without those that are wrong: whoever makes the channel is told."""
+    checked = {}
+    for kind in installed_kinds():
+        if kind in blocks:
+            with suppress(ConfigError, ChannelBroken):
+                checked[kind] = checked_block(kind, blocks[kind])
+    return checked
 
 
 def channel_problems(
@@ -58,17 +77,21 @@ def blocks_of(source: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def installed_models() -> dict[str, type[BaseModel]]:
-    """Return the settings model of each installed channel by name: the `settings_model` of what its entry point names.
+    """Return the settings model of each installed channel by name. Raises ChannelBroken."""
+    return {kind: settings_model(kind) for kind in installed_kinds()}
 
-    Raises ChannelBroken where one cannot be imported or has none.
+
+def settings_model(kind: str) -> type[BaseModel]:
+    """Return the model of an installed channel's own block, which its ChatInfo names. Imports no channel.
+
+    Raises ChannelBroken where it names none, or cannot be imported.
     """
-    models = {}
-    for kind, target in entry_points(GROUP).items():
-        model: type[BaseModel] | None = getattr(load_part(kind, target), "settings_model", None)
-        if model is None:
-            raise ChannelBroken(kind, target, "it has no settings_model")
-        models[kind] = model
-    return models
+    target = chat_info(kind).settings
+    found = load_part(kind, target) if target else None
+    if not (isinstance(found, type) and issubclass(found, BaseModel)):
+        reason = f"its entry in the group {INFO_GROUP} names no model of its settings"
+        raise ChannelBroken(kind, target or entry_points(GROUP).get(kind, kind), reason)
+    return found
 
 
 def thread_models() -> dict[str, type[ThreadBlock]]:

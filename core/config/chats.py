@@ -18,6 +18,7 @@ class ChatInfo:
     """What a chat says of itself before it is imported."""
 
     title: str  #: what people call it, in texts
+    settings: str = ""  #: `module:attribute` of the pydantic model of its block `channels.<kind>`, a `Block`
     session: str = ""  #: `module:attribute` of its block of a session, a `ThreadBlock`; "": the usual one
     setup: str = ""  #: `module:attribute` of what helps to set it up, a `core.model.setup.SetUp`; "": nothing does
     starter: str = ""  #: lines of the starter file below `channels:`, indented, each in a comment

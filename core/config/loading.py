@@ -11,6 +11,7 @@ import errno
 import os
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 
 LONGEST = 1 << 20  #: bytes of a configuration file
+_CHECK_SECONDS = 30.0  #: it takes half a second
 
 
 def load(explicit: Path | None = None, env: Mapping[str, str] | None = None) -> Settings:
@@ -40,11 +42,31 @@ def load(explicit: Path | None = None, env: Mapping[str, str] | None = None) -> 
         return defaults(env)
     resolved = cache.recall(location.path, text, env)
     if resolved is None:
-        from core.config.validation import validate  # the validator costs more than all the rest of a `list`
+        from core.config.channels import checked_blocks  # the validator costs more than all the rest of a `list`
+        from core.config.validation import validate
 
         resolved = validate(text, location.path, env)
+        resolved["checked"] = checked_blocks(resolved["channels"])
         cache.remember(location.path, text, env, resolved)
     return settings_from(resolved, location.path)
+
+
+def load_apart(explicit: Path | None, env: Mapping[str, str]) -> Settings:
+    """Return what `load` does; a file that changed is validated by a process of its own, which fills the cache.
+
+    For the service, which would keep the validator's 10 MiB for days. It validates by itself only if that process finds
+    the file wrong or cannot fill the cache. Raises ConfigError.
+    """
+    import subprocess
+    import sys
+
+    location = locate(explicit, env)
+    text = read_text(location)
+    if text is not None and cache.recall(location.path, text, env) is None:
+        argv = [sys.executable, "-I", "-m", "core.cli", "--config", str(location.path), "config", "check"]
+        with suppress(OSError, subprocess.SubprocessError):
+            subprocess.run(argv, env=dict(env), stdin=subprocess.DEVNULL, capture_output=True, timeout=_CHECK_SECONDS)
+    return load(explicit, env)
 
 
 def load_tolerant(

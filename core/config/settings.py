@@ -67,11 +67,12 @@ ASIDE = "(("  #: how a note to colleagues begins. Not with `/`: chats take what 
 
 
 class ChannelBlock(NamedTuple):
-    """One channel's block. Core reads `enabled`, `home` and `aside`; the channel's own model reads all of `raw`."""
+    """One channel's block. Core reads `enabled`, `home` and `aside`; the channel reads all of it."""
 
     name: str
     enabled: bool = False
-    raw: Mapping[str, Any] = MappingProxyType({})
+    raw: Mapping[str, Any] = MappingProxyType({})  #: as it stands in the file
+    checked: Mapping[str, Any] | None = None  #: as the channel's model reads it; None: it is wrong, or not in the file
 
     @property
     def home(self) -> str:
@@ -212,6 +213,7 @@ def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
     routing, tmux, trust = resolved["routing"], resolved["routing"]["tmux"], resolved["routing"]["harnessTrust"]
     standing, limits, log = resolved["standingSessions"], resolved["limits"], resolved["eventLog"]
     service, loops, fleet = resolved["service"], resolved["loops"], resolved["fleet"]
+    checked = resolved.get("checked", {})
     return Settings(
         state_root=Path(resolved["state"]["root"]),
         routing=Routing(
@@ -222,7 +224,10 @@ def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
             tmux=tmux_from(tmux),
         ),
         harnesses={key: _harness(key, block) for key, block in resolved["harnesses"].items()},
-        channels={name: ChannelBlock(name, raw["enabled"], raw) for name, raw in resolved["channels"].items()},
+        channels={
+            name: ChannelBlock(name, raw["enabled"], raw, checked.get(name))
+            for name, raw in resolved["channels"].items()
+        },
         standing=Standing(
             standing["enabled"],
             tuple(_definition(session) for session in standing["sessions"]),

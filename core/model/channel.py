@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from pathlib import Path
 from typing import Any, Protocol
 
 from core.base.redaction import Redactor
@@ -483,6 +482,6 @@ class Mirror(Protocol):
 class ChannelFactory(Protocol):
     """What the entry point of a channel names."""
 
-    def __call__(self, block: Mapping[str, Any], environ: Mapping[str, str], source: Path | None) -> Channel:
-        """Make the channel. Raises ConfigError for a malformed block; no network yet."""
+    def __call__(self, block: Mapping[str, Any], environ: Mapping[str, str]) -> Channel:
+        """Make the channel; no network yet. `block`: as the model of its ChatInfo reads it, by the file's own names."""
         ...

@@ -48,5 +48,5 @@ class SetUp(Protocol):
     def __call__(
         self, person: Person, block: Mapping[str, Any], environ: Mapping[str, str], keep: Keep, clock: Clock
     ) -> Iterator[Mapping[str, Any]]:
-        """Raises ConfigError for a malformed block, ChannelError, Refused."""
+        """`block`: as the model of its ChatInfo reads it. Raises ChannelError, Refused."""
         ...

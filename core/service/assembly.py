@@ -21,7 +21,7 @@ from core.chat.outbound import OutboundWorker
 from core.chat.presses import Presses
 from core.chat.signals import SignalWorker
 from core.chat.tasks import TaskIntake, TaskWorker
-from core.config.loading import load
+from core.config.loading import load_apart
 from core.config.settings import Settings, secret_variables
 from core.delivery.deliverer import Deliverer, DeliveryWorker
 from core.delivery.permission_requests import Requests
@@ -91,7 +91,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     }
 
     swept = threading.Event()
-    supervisor = Supervisor(system, lambda: load(settings.source, environ), swept.is_set)
+    supervisor = Supervisor(system, lambda: load_apart(settings.source, environ), swept.is_set)
 
     scheduler = Scheduler(system, delivery.wake, swept.is_set)
 

@@ -289,7 +289,6 @@ class Service:
 
 _MODULES = (
     "core.base.locks",
-    "core.config.validation",
     "core.delivery.hearing",
     "core.delivery.permission_requests",
     "core.harness.catalogue",
@@ -316,9 +315,12 @@ _MODULES = (
     "core.tools.toolbox",
     "cronsim",
     "ctypes",
+    "difflib",
     "resource",
     "shutil",
+    "subprocess",
     "termios",
+    "zoneinfo",
     "embedded.adapter",
 )
 #: for a harness's processes below a pane, see core.harness.base; and, not on Linux, for their ends

@@ -286,7 +286,12 @@ def load_channel(name: str, settings: Settings, environ: Mapping[str, str]) -> C
     if target is None:
         raise ChannelMissing(name)
     factory = cast("ChannelFactory", load_part(name, target))
-    return factory(settings.channel(name).raw, with_secrets(name, settings, environ), settings.source)
+    raw, checked = settings.channel(name).raw, settings.channel(name).checked
+    if checked is None:
+        from core.config.channels import checked_block  # the validator: the cache holds what it made of a right block
+
+        checked = checked_block(name, raw, settings.source)
+    return factory(checked, with_secrets(name, settings, environ))
 
 
 def with_secrets(chat: str, settings: Settings, environ: Mapping[str, str]) -> Mapping[str, str]:

@@ -16,7 +16,6 @@ from pydantic import Field
 from core.base.errors import ChannelError
 from core.base.redaction import Redactor
 from core.config.blocks import Block
-from core.config.channels import channel_settings
 from core.config.chats import ChatInfo
 from core.model.asking import Role
 from core.model.channel import CoreApi, IncomingPress, IncomingReply, Posted, Swept, WebHook
@@ -32,7 +31,7 @@ line = tests.support.linechat:LineChannel
 [the_loop.chats]
 line = tests.support.linechat:LINE
 """
-LINE = ChatInfo("Line Chat")
+LINE = ChatInfo("Line Chat", settings="tests.support.linechat:LineSettings")
 
 
 class LineSettings(Block):
@@ -48,10 +47,9 @@ class LineChannel:
     """Implements `core.model.channel.Channel`."""
 
     kind = KIND
-    settings_model = LineSettings
 
-    def __init__(self, block: Mapping[str, Any], environ: Mapping[str, str], source: Path | None = None) -> None:
-        self._settings = channel_settings(block, LineSettings, name=KIND, source=source)
+    def __init__(self, block: Mapping[str, Any], environ: Mapping[str, str]) -> None:
+        self._settings = LineSettings.model_validate(block)
 
     def serve(self, door: CoreApi, stopping: Callable[[], bool]) -> None:
         """Hear what people say and press until the service stops."""

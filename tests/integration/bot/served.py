@@ -331,7 +331,6 @@ def channel_on(
     return SlackChannel(
         whole,
         environ,
-        None,
         clock=clock,
         pace=pace,
         sweep_pace=sweep_pace,

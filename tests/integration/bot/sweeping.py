@@ -112,7 +112,7 @@ class Sweeps:
 
     def __init__(self, workspace: WorkspaceThread, door: Door, clock: Hand, pace: SweepPace = SWEEP_PACE) -> None:
         self._runner = asyncio.Runner()
-        settings = SlackSettings.model_validate(
+        settings = SlackSettings.of(
             {"enabled": True, "apiUrl": workspace.api_url, "authorizedUsers": [workspace.user_id("alice")]}
         )
         tokens, own = Tokens(settings, {"THE_LOOP_SLACK_BOT_TOKEN": workspace.bot_token}), Self()

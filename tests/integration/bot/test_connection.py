@@ -271,7 +271,7 @@ def test_a_channel_shows_no_token(workspace: WorkspaceThread) -> None:
 
 def test_making_a_channel_asks_nobody(door: Door) -> None:
     """Neither tokens nor a network are needed to make one; each other side is asked when it is needed."""
-    channel = SlackChannel({"enabled": True}, {}, None, pace=QUICK)
+    channel = SlackChannel({"enabled": True}, {}, pace=QUICK)
 
     channel.serve(door, lambda: False)
 

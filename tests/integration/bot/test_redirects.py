@@ -76,7 +76,7 @@ def download(server: Slack, url: str = "", kind: str = "text/plain") -> tuple[Fe
     door = Door()
     file = Attachment("F1", "notes.txt", kind, 0, url or server.at("/file"), "")
     door.batches.append([a_reply_with(file)])
-    settings = SlackSettings.model_validate({"enabled": True, "apiUrl": server.at("/api/")})
+    settings = SlackSettings.of({"enabled": True, "apiUrl": server.at("/api/")})
     tokens = Tokens(settings, {"THE_LOOP_SLACK_BOT_TOKEN": TOKEN})
 
     async def run() -> None:

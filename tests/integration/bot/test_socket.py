@@ -22,7 +22,7 @@ async def opened(workspace: WorkspaceThread, begun: asyncio.Event | None = None)
             begun.set()
         await asyncio.Event().wait()
 
-    client = async_web_client(SlackSettings.model_validate({"apiUrl": workspace.api_url}))
+    client = async_web_client(SlackSettings.of({"apiUrl": workspace.api_url}))
     answer = await client.apps_connections_open(app_token=workspace.app_token)
     made = Socket(client, str(answer["url"]), handle, 0.5, 30.0)
     await made.connect()

@@ -9,7 +9,7 @@ import pytest
 from bot.clients import Token, async_web_client, response_client, web_client
 from bot.settings import SlackSettings
 
-LOOPBACK = SlackSettings.model_validate({"apiUrl": "http://127.0.0.1:4600/api/"})
+LOOPBACK = SlackSettings.of({"apiUrl": "http://127.0.0.1:4600/api/"})
 
 
 def test_nothing_is_repeated_behind_our_back() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from bot.channel import SlackChannel
-from bot.settings import SlackSettings, on_loopback, url_parts
+from bot.schema import SlackBlock
+from bot.settings import ReadSettings, SlackSettings, TemplateSettings, on_loopback, url_parts
 from core.config.channels import channel_settings
 from core.config.document import ConfigError
 from core.model.asking import Role
@@ -15,17 +16,37 @@ from core.model.asking import Role
 
 def _problems(**block: Any) -> str:
     with pytest.raises(ConfigError) as caught:
-        SlackChannel(block, {}, None)
+        channel_settings(block, SlackBlock, name="slack")
     return str(caught.value)
 
 
 def test_the_defaults() -> None:
     """An empty block is disabled, has no channel, and allows nobody."""
-    settings = channel_settings({}, SlackSettings, name="slack")
+    settings = SlackSettings()
 
-    assert (settings.enabled, settings.channel, settings.authorized_users) == (False, "", [])
+    assert (settings.enabled, settings.channel, settings.authorized_users) == (False, "", ())
     assert settings.api_url == "https://slack.com/api/"
     assert (settings.bot_token_env, settings.app_token_env) == ("THE_LOOP_SLACK_BOT_TOKEN", "THE_LOOP_SLACK_APP_TOKEN")
+
+
+def test_the_plain_values_are_those_of_the_checked_block() -> None:
+    """Every key of the one is a key of the other, with the same default, and every value arrives."""
+    template = {"name": "fix", "channel": "C0123456789", "root": "~/x", "lifetime": "8h", "role": "member"}
+    written = {
+        "templates": [template],
+        "authorizedUsers": ["U0123456789"],
+        "read": {"mode": "poll", "intervalSeconds": 5},
+    }
+    checked = {
+        given: SlackBlock.model_validate(block).model_dump(by_alias=True, mode="json")
+        for given, block in (("empty", {}), ("full", written))
+    }
+
+    full = SlackSettings.of(checked["full"])
+
+    assert SlackSettings.of(checked["empty"]) == SlackSettings.of({}) == SlackSettings()
+    assert full.templates == (TemplateSettings("fix", "C0123456789", "~/x", lifetime="8h", role="member"),)
+    assert (full.authorized_users, full.read) == (("U0123456789",), ReadSettings("poll", 5))
 
 
 @pytest.mark.parametrize("name", ["@alice", "alice", "alice@example.com", "C0123456789", "u0123456789", "", "UÄÄÄ"])
@@ -37,7 +58,7 @@ def test_names_are_refused_with_the_way_to_an_id(name: str) -> None:
 @pytest.mark.parametrize("member", ["U0123456789", "W0123456789"])
 def test_member_ids_are_taken(member: str) -> None:
     """Enterprise ids begin with W."""
-    assert SlackChannel({"authorizedUsers": [member]}, {}, None).authorized(member)
+    assert SlackChannel({"authorizedUsers": [member]}, {}).authorized(member)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +72,7 @@ def test_a_url_that_would_leak_or_lead_nowhere_is_refused(url: str) -> None:
 @pytest.mark.parametrize("url", ["https://slack-gov.com/api", "http://127.0.0.1:4600/api/", "http://localhost:1/api"])
 def test_other_addresses_are_taken_with_a_slash(url: str) -> None:
     """slack_sdk joins the method's name to it."""
-    assert channel_settings({"apiUrl": url}, SlackSettings, name="slack").api_url == url.rstrip("/") + "/"
+    assert channel_settings({"apiUrl": url}, SlackBlock, name="slack").api_url == url.rstrip("/") + "/"
 
 
 def test_a_token_in_place_of_a_variables_name_is_refused_and_not_shown() -> None:
@@ -78,7 +99,7 @@ def test_everything_wrong_is_said_at_once() -> None:
 
 def test_an_empty_list_allows_nobody() -> None:
     """Not even the empty id."""
-    channel = SlackChannel({}, {}, None)
+    channel = SlackChannel({}, {})
 
     assert [channel.authorized(member) for member in ("", "U1", "USLACKBOT")] == [False] * 3
 
@@ -105,6 +126,6 @@ def test_a_text_names_the_slash_command_where_somebody_can_give_it(
 ) -> None:
     """In poll and off none arrives; what nobody may do there is done at the machine."""
     block = {"authorizedUsers": ["U0123456780"], "operators": operators, "read": {"mode": mode}}
-    channel = SlackChannel(block, {}, None)
+    channel = SlackChannel(block, {})
 
     assert (channel.typed(Role.MEMBER), channel.typed(Role.OPERATOR)) == told

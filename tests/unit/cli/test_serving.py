@@ -13,7 +13,8 @@ from core.cli.app import invoke
 _LOADED = """
 import sys
 import bot.channel, core.service.assembly, core.cli.main, core.cli.serving, core.tmux.control
-print(*sorted({"click", "core.config.schema", "starlette", "mcp", "uvicorn", "cronsim"} & sys.modules.keys()))
+wanted = {"click", "pydantic", "starlette", "mcp", "uvicorn", "cronsim"}
+print(*sorted(wanted & sys.modules.keys()))
 """
 
 

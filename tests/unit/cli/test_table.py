@@ -79,14 +79,14 @@ class Slack(AsyncWebClient):
 
 def has_role(author: str, role: Role) -> bool:
     """Return whether somebody has the role by the lists of this module."""
-    return SlackChannel(dict(LISTS), {}, None).has_role(author, role)
+    return SlackChannel(dict(LISTS), {}).has_role(author, role)
 
 
 def said(door: Door, words: str, caller: str, table: Iterable[Command] = COMMANDS) -> View:
     """Return what the caller gets to see of `/the-loop WORDS`."""
 
     async def ask() -> View:
-        settings = SlackSettings.model_validate(LISTS)
+        settings = SlackSettings.of(LISTS)
         tokens = Tokens(settings, {"THE_LOOP_SLACK_BOT_TOKEN": "xoxb-1"})
         directory = Directory(Slack(), tokens, SystemClock())
         awaited, slack = AsyncDoor(door), Slack()

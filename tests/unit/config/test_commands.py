@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from bot.settings import SlackSettings
+from bot.schema import SlackBlock
 from core.base.errors import CoreError
 from core.config import commands
 from core.config.channels import channel_settings, installed_models
@@ -238,19 +238,29 @@ def test_the_path_of_the_file_is_absolute_in_problems(folder: ConfigFolder, monk
 
 def test_the_installed_channels_bring_their_models() -> None:
     """What the entry point group names is what `config` knows of channels; Slack is one of them."""
-    assert installed_models()["slack"] is SlackSettings
+    assert installed_models()["slack"] is SlackBlock
 
 
-def test_a_channel_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("info", "told"),
+    [
+        ("[the_loop.chats]\nfax = no_such_module_at_all:FAX\n", "No module named"),
+        ("", "names no model of its settings"),
+    ],
+    ids=["broken", "without"],
+)
+def test_a_channel_that_cannot_be_loaded_is_named(
+    info: str, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A channel's package that is broken is told by name, target and reason."""
     package = tmp_path / "broken_channel-1.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-channel\nVersion: 1\n")
-    (package / "entry_points.txt").write_text("[the_loop.channels]\nfax = no_such_module_at_all:Fax\n")
+    (package / "entry_points.txt").write_text(f"[the_loop.channels]\nfax = no_such_module_at_all:Fax\n{info}")
     monkeypatch.syspath_prepend(str(tmp_path))
 
     with pytest.raises(ChannelBroken) as caught:
         installed_models()
 
-    assert "'fax' (no_such_module_at_all:Fax)" in str(caught.value)
-    assert "No module named" in str(caught.value)
+    assert "'fax' (no_such_module_at_all:F" in str(caught.value)
+    assert told in str(caught.value)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -325,3 +327,21 @@ def test_a_file_that_is_none_is_waited_for_by_nobody(tmp_path: Path) -> None:
 
     assert problem is not None
     assert demo_folder(found._replace(source=path, state_root=tmp_path / "state")) is None
+
+
+def test_a_service_has_the_file_validated_by_another_process(folder: ConfigFolder) -> None:
+    """It keeps no validator; a file that is wrong is told as ever."""
+    folder.write("limits: {queuedPerSession: 7}\n")
+    program = (
+        "import os, sys; from pathlib import Path; from core.config.loading import load_apart\n"
+        "print(load_apart(Path(sys.argv[1]), os.environ).limits.queued_per_session, 'pydantic' in sys.modules)"
+    )
+
+    def told() -> str:
+        run = [sys.executable, "-c", program, str(folder.path)]
+        done = subprocess.run(run, env={**os.environ, **folder.env}, capture_output=True, text=True, timeout=60)
+        return done.stdout + done.stderr
+
+    assert told() == "7 False\n"
+    folder.write("limits: {queuedPerSession: none}\n")
+    assert "limits.queuedPerSession" in told()
