@@ -1,8 +1,8 @@
 """Which chats are installed, and what has to be known of each before its package is imported. Standard library only.
 
-The entry point group `the_loop.channels` names a chat's Channel, whose libraries may take a second to import. A package
-whose chat shall be called by another name than its kind, or whose sessions have a block of their own form, says so by
-an entry of the same name in the group `the_loop.chats`: a `ChatInfo` in a module that imports nothing heavy.
+The entry point group `the_loop.channels` names a chat's Channel, whose libraries may take a second to import. An entry
+of the same name in the group `the_loop.chats` names a `ChatInfo`, in a module that imports nothing heavy: what the chat
+is called, and where the models of its blocks are.
 """
 
 from core.base.errors import CoreError
