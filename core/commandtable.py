@@ -418,7 +418,16 @@ COMMANDS: tuple[Command, ...] = (
         Verb.OPEN_PAGE,
         (Argument("--log-out", "Log all browsers out instead; unused links end, too.", Kind.FLAG),),
     ),
-    Command("standing list", "List all sessions, with their details.", Verb.LIST, chat="list"),
+    Command(
+        "standing list",
+        "List all sessions, with their details.",
+        Verb.LIST,
+        (
+            Argument("--all", "Those of all hosts of the fleet.", Kind.FLAG, name="everywhere"),
+            Argument("--host", "Those of this host of the fleet.", shown="HOST", default=""),
+        ),
+        chat="list",
+    ),
     Command("standing get", "Show everything about one session.", Verb.GET, (_NAME,)),
     Command(
         "standing create",
@@ -768,6 +777,7 @@ COMMANDS: tuple[Command, ...] = (
         "Make this machine a host of the fleet. The invitation is asked for, or read from standard input.",
         Verb.FLEET,
     ),
+    Command("fleet list", "List the hosts of the fleet, as this machine's service knows them.", Verb.FLEET),
     Command(
         "fleet leave",
         "Take this machine out of the fleet. Refused while messages or posts wait.",

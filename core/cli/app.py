@@ -50,6 +50,7 @@ HANDLERS: dict[str, Handler] = {
     "fleet init": fleet.init,
     "fleet invite": fleet.invite,
     "fleet join": fleet.join,
+    "fleet list": fleet.list_hosts,
     "fleet leave": fleet.leave,
     "fleet evict": fleet.evict,
     **{f"{kind} setup": partial(setting_up.setup, kind) for kind in CHATS if has_setup(kind)},

@@ -80,6 +80,13 @@ def _command(command: Command, handler: Handler) -> click.Command:
     @click.pass_obj
     def callback(session: Session, /, **given: Any) -> int:
         session.begin(command)
+        if "@" in (given.get("name") or "") and any(one.word == "NAME" for one in command.takes):
+            from core.cli.fleet import elsewhere
+
+            name, answered = elsewhere(session, **given)
+            if answered is not None:
+                return answered
+            given["name"] = name
         if not command.slow:
             return handler(session, **given)
         with Progress(command.slow, session.environ):

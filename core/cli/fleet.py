@@ -1,4 +1,4 @@
-"""`the-loop fleet init|invite|join|leave|evict`: who belongs to the fleet.
+"""`the-loop fleet init|invite|join|list|leave|evict`, and what other commands do for `NAME@HOST`.
 
 `init`, `invite` and `evict` log in as the fleet's admin, by a URL that only a variable holds: it is never stored or
 printed. `join` and `leave` are this host's own, by its secret in local/fleet/. Nothing else of the command line speaks
@@ -8,15 +8,20 @@ with the database: what the service knows it is asked for.
 from __future__ import annotations
 
 import getpass
+import json
+import shlex
 import sys
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from core.base.errors import CoreError, InvalidValue
-from core.cli.printing import EXIT_OK, print_json, print_line, warn
+from core.base.errors import CoreError, InvalidValue, Refused
+from core.base.names import check_name
+from core.cli.printing import EXIT_OK, print_hosts, print_json, print_line, print_row, print_rows, warn
 from core.cli.session import Session
 
 ADMIN = "THE_LOOP_FLEET_ADMIN"
+_SECONDS = 15.0  #: that the service has: it gives the database five
 
 
 class LibraryMissing(CoreError):
@@ -112,6 +117,132 @@ def evict(session: Session, host: str) -> int:
         "run on there: nobody but that machine can end them. What waits for its sessions is kept.",
         {"host": host},
     )
+
+
+class NotInFleet(Refused):
+    """A host of a fleet is asked for where the configuration switches none on."""
+
+    code = "not_in_fleet"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this machine is no host of a fleet: fleet.enabled is false",
+            "join one with `the-loop fleet join`, then set fleet.enabled to true, and type `the-loop restart`",
+        )
+
+
+class OnAnotherHost(Refused):
+    """A command would have to act on another host."""
+
+    code = "on_another_host"
+
+    def __init__(self, words: str, name: str, host: str) -> None:
+        super().__init__(
+            f"{name} is on {host}, and a command line acts on its own machine's sessions alone: nothing was sent",
+            f"`ssh -t {host} the-loop {words} {name} …`, or in the chat, where NAME@HOST is understood",
+        )
+
+
+class UnknownThere(CoreError, LookupError):
+    """Another host shows no session of that name."""
+
+    code = "unknown_session"
+
+    def __init__(self, name: str, host: str) -> None:
+        super().__init__(
+            f"{host} shows no session called {name!r} to the fleet", f"look at `the-loop standing list --host {host}`"
+        )
+
+
+class FleetRefused(Refused):
+    """What the service said of why it could not tell."""
+
+    def __init__(self, failed: Mapping[str, str]) -> None:
+        super().__init__(failed["message"], failed["remedy"])
+        self.code = failed["code"]  # type: ignore[misc]  # of the error that it was there
+
+
+def list_hosts(session: Session) -> int:
+    """Run `the-loop fleet list`."""
+    session.acting(session.system)
+    told, _ = _asked(session, what="hosts")
+    if session.json:
+        print_json({"host": told["host"], "hosts": told["hosts"]})
+    else:
+        print_hosts(told["hosts"])
+    return EXIT_OK
+
+
+def list_fleet(session: Session, host: str) -> int:
+    """Run `the-loop standing list --all|--host HOST`. As JSON the rows are printed as they came."""
+    _, rows = _asked(session, what="sessions", host=host)
+    if session.json:
+        print_line(rows.decode())
+    else:
+        print_rows(json.loads(rows), session.exact)
+    return EXIT_OK
+
+
+def elsewhere(session: Session, name: str, **given: Any) -> tuple[str, int | None]:
+    """Return the session's name, and the exit code if `NAME@HOST` is another host's and the command was answered.
+
+    Raises OnAnotherHost for a command that would have to act there.
+    """
+    name, _, host = name.partition("@")
+    if not session.settings.fleet.enabled:
+        raise NotInFleet
+    check_name(name)
+    if host == _own_name(session):
+        return name, None
+    check_name(host)
+    words = session.command.cli
+    session.acting(session.system)
+    if words == "standing attach":
+        typed = ["ssh", "-t", host, f"the-loop {words} {name}{' --write' if given['write'] else ''}"]
+        if session.json:
+            print_json({"name": name, "host": host, "command": typed})
+        else:
+            print_line(shlex.join(typed))
+        return name, EXIT_OK
+    if words != "standing get":
+        raise OnAnotherHost(words, name, host)
+    rows = [row for row in json.loads(_asked(session, what="sessions", host=host)[1]) if row["name"] == name]
+    if not rows:
+        raise UnknownThere(name, host)
+    if session.json:
+        print_json(rows[0])
+    else:
+        print_row(rows[0])
+    return name, EXIT_OK
+
+
+def _own_name(session: Session) -> str:
+    """Return this host's name in the fleet. Raises NoAccess."""
+    if session.settings.fleet.host:
+        return session.settings.fleet.host
+    from core.fleet.access import kept
+
+    return kept(session.system.paths.fleet).host
+
+
+def _asked(session: Session, **question: str) -> tuple[Mapping[str, Any], bytes]:
+    """Ask this machine's service, which alone asks the fleet's database. Raises CoreError: why it could not tell."""
+    from core.process.control import NoAnswer, ask_for_bytes
+    from core.process.presence import running_service
+
+    if not session.settings.fleet.enabled:
+        raise NotInFleet
+    paths = session.system.paths
+    if running_service(paths.service_lock) is None:
+        raise Refused("the service knows the fleet, and no service is running", "start it: `the-loop start`")
+    try:
+        told, rest = ask_for_bytes(paths.service_socket, "fleet", _SECONDS, **question)
+    except NoAnswer as error:
+        remedy = "if fleet.enabled was set after the service began: `the-loop restart`; else see local/service.log"
+        raise NoAnswer(error.message, remedy) from error
+    if "failed" in told:
+        raise FleetRefused(told["failed"])
+    return told, rest
 
 
 def _members() -> ModuleType:

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 _NOT_THERE = frozenset({"dead", "absent", "foreign"})
 _REASON = 60  #: characters of a mark's reason that a table shows
-_COLUMNS = ("name", "status", "live", "activity", "queued", "loops", "harness", "cost", "outcome", "detail")
+_COLUMNS = ("host", "name", "status", "live", "activity", "queued", "loops", "harness", "cost", "outcome", "detail")
 
 
 _RUNNING = {True: "running", False: "not running", None: "unknown"}  #: None: it could not be asked
 _LOOP_COLUMNS = ("id", "session", "declared", "cadence", "status", "held", "runs", "last", "next", "instruction")
+_HOST_COLUMNS = ("host", "state", "gateway", "version", "seen")
 _QUEUE_COLUMNS = ("id", "kind", "actor", "age", "state", "length", "detail", "text")
 
 
@@ -276,6 +277,19 @@ def _print_table(rows: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> No
     widths = [max(len(line[index]) for line in table) for index in range(len(columns))]
     for line in table:
         print_line("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def print_hosts(hosts: Sequence[Mapping[str, Any]]) -> None:
+    """Print the hosts of the fleet as a table."""
+    _print_table([_host_row(host) for host in hosts], _HOST_COLUMNS)
+
+
+def _host_row(host: Mapping[str, Any]) -> Mapping[str, Any]:
+    age = host["ageSeconds"]
+    seen = "never" if age is None else f"{host['hostSeen'][:16]}Z, {age} s ago"
+    ended = ", its service has ended" if host["stopped"] and age is not None else ""
+    part = "speaks with the chat" if host["speaks"] else "may be the gateway" if host["gateway"] else ""
+    return {**host, "seen": f"{seen}{ended}", "gateway": part}
 
 
 def print_queue(queue: Mapping[str, Any]) -> None:

@@ -253,7 +253,7 @@ def _understood_say(config: str | None, as_json: bool, words: Iterator[str]) -> 
         else:
             return None
     wait = _seconds(given.get("--wait", str(SAY_SECONDS)))
-    if not 1 <= len(plain) <= 2 or not all(plain) or wait is None:
+    if not 1 <= len(plain) <= 2 or not all(plain) or wait is None or "@" in plain[0]:  # NAME@HOST: another machine's
         return None
     message = Message(
         name=plain[0],

@@ -93,11 +93,15 @@ def create_loop(session: Session, instruction: str, **given: Any) -> int:
     return run(session, instruction=text_or_input(instruction), **given)
 
 
-def list_all(session: Session) -> int:
+def list_all(session: Session, everywhere: bool, host: str) -> int:
     """Run `the-loop standing list`."""
     from core.cli.quick import show_list
 
     session.acting(session.system)
+    if everywhere or host:
+        from core.cli.fleet import list_fleet
+
+        return list_fleet(session, host)
     return show_list(session.system, as_json=session.json)
 
 

@@ -32,7 +32,7 @@ TASKS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     **{kind: {"Set it up": (*(("setup",) if has_setup(kind) else ()), "check", "manifest")} for kind in CHATS},
     "fleet": {
         "With the admin's URL": ("init", "invite", "evict"),
-        "On a host": ("join", "leave"),
+        "On a host": ("join", "list", "leave"),
     },
     "config": {
         "Write and check": ("init", "check"),
@@ -70,6 +70,7 @@ EXAMPLES: Mapping[str, Mapping[str, str]] = {
     "standing list": {
         "what runs?": "the-loop standing list",
         "for a script: an array of rows": "the-loop standing list --json",
+        "in a fleet: those of all hosts": "the-loop standing list --all",
     },
     "standing get": {"everything about one session": "the-loop standing get scribe"},
     "standing create": {
@@ -162,6 +163,7 @@ EXAMPLES: Mapping[str, Mapping[str, str]] = {
         "any other one": "the-loop fleet invite build-3",
     },
     "fleet join": {"on that machine": "the-loop fleet join"},
+    "fleet list": {"who is there, and who speaks with the chat?": "the-loop fleet list"},
     "fleet leave": {"on a machine that is retired": "the-loop fleet leave"},
     "fleet evict": {"a laptop was stolen": "the-loop fleet evict lap"},
     "serve": {"in the foreground, as the unit does": "the-loop serve"},

@@ -229,6 +229,7 @@ NOT_SERVED = frozenset({"standing attach"})
 _PATHS = {"standing": "/standing-sessions", "loop": "/loops", "": ""}  #: by group of the table
 _OWN_PATHS = {"standing list": "/standing-sessions", "standing get": "/standing-sessions/one", "loop list": "/loops"}
 _LEFT_OUT = {
+    "standing list": {"--all", "--host"},  # an address is one host's
     "standing say": {"SOURCE", "--no-wait", "--wait-answer", "--answer-within"},  # answers: GET /events
     "standing create": {f"--{key.replace('_', '-')}" for kind in CHATS for key in thread_options(kind)},
     "events": {"--follow"},

@@ -52,19 +52,28 @@ def _address(path: Path) -> Iterator[str]:
 
 def ask(path: Path, operation: str, seconds: float, **told: str) -> Mapping[str, Any]:
     """Ask the service one question; `told` goes with it. Raises NoAnswer."""
+    return ask_for_bytes(path, operation, seconds, **told)[0]
+
+
+def ask_for_bytes(path: Path, operation: str, seconds: float, **told: str) -> tuple[Mapping[str, Any], bytes]:
+    """Ask as `ask` does, and return also what follows the answer: `"bytes"` in it says how much. Raises NoAnswer."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, _address(path) as address:
             _connect(connection, address, seconds)
             connection.sendall(json.dumps({**told, "op": operation}).encode() + b"\n")
             with connection.makefile("rb") as stream:
-                answer = json.loads(stream.readline())
+                answer, rest = json.loads(stream.readline()), b""
+                if isinstance(answer, dict) and "bytes" in answer:
+                    rest = stream.read(int(answer["bytes"]))
+                    if len(rest) < int(answer["bytes"]):
+                        raise ValueError(f"{len(rest)} of {answer['bytes']} bytes came")
     except (OSError, ValueError) as error:
         raise NoAnswer(
             f"the service did not answer {operation!r} on {path}: {error}", "see local/service.log"
         ) from error
     if not isinstance(answer, dict) or "error" in answer:
         raise NoAnswer(f"the service could not answer {operation!r}: {answer}", "see local/service.log")
-    return answer
+    return answer, rest
 
 
 def listening(path: Path) -> socket.socket:
@@ -123,8 +132,12 @@ class Peer:
 
     def send(self, answer: Mapping[str, Any]) -> bool:
         """Send a line, and tell whether it could be sent."""
+        return self.send_bytes(answer, b"")
+
+    def send_bytes(self, answer: Mapping[str, Any], data: bytes) -> bool:
+        """Send a line, and that behind it as it is; the line's `"bytes"` says how much."""
         try:
-            self._connection.sendall(json.dumps(answer).encode() + b"\n")
+            self._connection.sendall(json.dumps(answer).encode() + b"\n" + data)
         except OSError as error:
             _LOG.info("control answer not taken", extra={"reason": str(error)})
             return False

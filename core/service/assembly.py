@@ -164,6 +164,8 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         "page": _page(facts, lambda: http.port),
         "page-end": _page_end(facts),
     }
+    if joined is not None:
+        talks["fleet"] = joined.talk
     return Service(system, workers, _sweeping(system, swept), connections, talks)
 
 

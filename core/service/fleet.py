@@ -10,17 +10,19 @@ import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from core.base.errors import InvalidValue
+from core.base.errors import CoreError, InvalidValue, Refused
 from core.base.paths import StatePaths
 from core.base.values import dataclass
 from core.config.settings import FleetSettings, Settings
-from core.fleet.exchange import Fleet, new_id
+from core.fleet.exchange import Fleet, HostRow, new_id
 from core.fleet.gateway import Gateway
 from core.fleet.memory import MemoryFleet
 from core.fleet.publisher import Publisher
 from core.fleet.relay import Relay, RelayChannel
 from core.model.channel import Channel, CoreApi
+from core.process.control import Peer
 from core.process.presence import Connections
 from core.service.service import Worker
 from core.session.system import System
@@ -48,6 +50,33 @@ class Joined:
             self.gateway.doors.update(doors)
             made.append(Worker("gateway", 2, self.gateway.run))
         return tuple(made)
+
+    def talk(self, request: Mapping[str, Any], peer: Peer) -> None:
+        """Answer the command line, which never asks the database itself. The rows of sessions are not parsed."""
+        try:
+            if self.relay.away:
+                raise Refused(self.relay.away, "this machine's own sessions: `the-loop standing list`")
+            if request.get("what") == "sessions":
+                rows = self.relay.exchange.sessions(str(request.get("host", "")))
+                peer.send_bytes({"bytes": len(rows)}, rows)
+            else:
+                hosts = [_host(row) for row in self.relay.exchange.hosts()]
+                peer.send({"host": self.relay.host, "hosts": hosts})
+        except CoreError as error:
+            peer.send({"failed": {"code": error.code, "message": error.message, "remedy": error.remedy}})
+
+
+def _host(row: HostRow) -> dict[str, Any]:
+    return {
+        "host": row.name,
+        "state": row.state.value,
+        "gateway": row.gateway,
+        "speaks": row.speaks,
+        "version": row.version,
+        "hostSeen": None if row.seen_at is None else row.seen_at.isoformat(),
+        "ageSeconds": None if row.seen_at is None else round(row.age),
+        "stopped": row.stopped,
+    }
 
 
 def host_name(settings: FleetSettings) -> str:

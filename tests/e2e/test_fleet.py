@@ -74,6 +74,12 @@ def test_a_host_without_a_token_is_spoken_to_through_the_gateway(pair: Pair) -> 
     assert pair.gate.count("over the fleet", HERE) == 0
     assert "the gateway is gate" in status["fleet"]["detail"]
     assert "the gateway is gate" in status["slack"]["detail"]
+    hosts = pair.build.cli("fleet", "list", "--json").json
+    rows = pair.build.cli("standing", "list", "--all", "--json").json
+    there = pair.gate.cli("standing", "get", f"{THERE}@build", "--json").json
+    assert [(one["host"], one["speaks"]) for one in hosts["hosts"]] == [("build", False), ("gate", True)]
+    assert [(row["host"], row["name"]) for row in rows] == [("build", THERE), ("gate", HERE)]
+    assert (there["host"], there["status"]) == ("build", "running")
     assert build.stop() == 0
 
 

@@ -64,6 +64,7 @@ def test_an_agent_may_look(inside: Terminal, words: tuple[str, ...]) -> None:
         ("fleet", "init"),
         ("fleet", "invite", "lap"),
         ("fleet", "join"),
+        ("fleet", "list"),
         ("fleet", "leave"),
         ("fleet", "evict", "lap"),
     ],
