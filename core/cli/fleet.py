@@ -167,7 +167,7 @@ def list_hosts(session: Session) -> int:
     session.acting(session.system)
     told, _ = _asked(session, what="hosts")
     if session.json:
-        print_json({"host": told["host"], "hosts": told["hosts"]})
+        print_json({"host": told["host"], "listening": told["listening"], "hosts": told["hosts"]})
     else:
         print_hosts(told["hosts"])
     return EXIT_OK

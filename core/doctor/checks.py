@@ -48,6 +48,11 @@ def _all(system: System, config: Path | None, environ: Mapping[str, str], *, liv
     yield Check("sessions", _SECONDS, partial(state.sessions, system))
     yield Check("database", state.DATABASE_SECONDS, partial(state.database, system))
     yield Check("service", _SECONDS, partial(state.service, settings, system))
+    if settings.fleet.enabled:
+        from core.doctor import fleet  # which one machine alone does not import
+
+        yield Check("fleet: joined", _SECONDS, partial(fleet.joined, paths))
+        yield Check("fleet: database", fleet.SECONDS, partial(fleet.asked, paths))
     if enabled:
         yield Check("pictures", _SECONDS, machine.pictures)
     for name in enabled:

@@ -152,6 +152,11 @@ class Relay:
         return self._standing.gateway if self._standing is not None and not self._away else ""
 
     @property
+    def listening(self) -> bool:
+        """Whether the exchange tells of changes at once, as last told; False: it is asked each second."""
+        return self._standing is not None and self._standing.listening
+
+    @property
     def away(self) -> str:
         """Why the exchange cannot be asked, "" where it can."""
         return self._away

@@ -61,7 +61,7 @@ class Joined:
                 peer.send_bytes({"bytes": len(rows)}, rows)
             else:
                 hosts = [_host(row) for row in self.relay.exchange.hosts()]
-                peer.send({"host": self.relay.host, "hosts": hosts})
+                peer.send({"host": self.relay.host, "listening": self.relay.listening, "hosts": hosts})
         except CoreError as error:
             peer.send({"failed": {"code": error.code, "message": error.message, "remedy": error.remedy}})
 
