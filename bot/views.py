@@ -5,12 +5,15 @@ Each function returns a Draft. It becomes a View only after secrets were removed
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
 from typing import Any, Protocol
 
 from bot.buttons import PREFIX, confirm_object, plain_text
 from bot.markdown import dated, escape
 from bot.payloads import COMMAND
 from core.base.errors import nearest
+from core.base.text import moment_text
 from core.base.values import dataclass
 from core.commandtable import Command
 from core.model.asking import confirmation_of_all, confirmation_of_one
@@ -200,11 +203,29 @@ def _rows_view(rows: Sequence[Row], line: Callable[[Row], str]) -> Draft:
 
 def _lines_view(rows: Sequence[Row], line: Callable[[Row], str], text: str) -> Draft:
     def drawn(clean: Clean) -> View:
-        lines = [dated(line(_cleaned(row, clean))) for row in rows]
+        lines = [
+            dated(part)
+            for host, here in groupby((_cleaned(row, clean) for row in rows), lambda row: _value(row, "host"))
+            for part in _of_host(host, list(here), line)
+        ]
         more = escape(clean("`the-loop standing list` shows all"))
         return View(text, (_section(f"*{text}*"), *_sections(lines, more)))
 
     return drawn
+
+
+def _of_host(host: str, rows: Sequence[Row], line: Callable[[Row], str]) -> list[str]:
+    """Return the lines of a host's sessions, in a fleet below one of its own; rows come by host."""
+    lines = [line(row) for row in rows]
+    if not host:
+        return lines
+    seen = _value(rows[0], "hostSeen")
+    try:
+        heard = f", last heard of at {moment_text(datetime.fromisoformat(seen))}" if seen else ""
+    except ValueError:
+        heard = ""
+    running = sum(1 for row in rows if row.get("running") is True)
+    return [f"*on {host}*: {running} of {len(rows)} running{heard}", *lines]
 
 
 def _cleaned(row: Row, clean: Clean) -> Row:

@@ -169,3 +169,20 @@ def test_loops_are_counted_by_session() -> None:
     assert "*builder*: 1 open loop;" in shown
     assert "digger" not in shown
     assert drawn(loops_view(rows[1:2])).text == "No session has an open loop."
+
+
+def test_in_a_fleet_each_host_has_a_line_above_its_sessions() -> None:
+    """With when it was last heard of; without a fleet there is none."""
+    rows: list[dict[str, Any]] = [
+        {"host": "hub", "hostSeen": None, "name": "scribe", "running": True},
+        {"host": "lap", "hostSeen": "2026-12-01T14:03:00+00:00", "name": "guide", "running": False},
+        {"host": "lap", "hostSeen": "2026-12-01T14:03:00+00:00", "name": "scribe", "running": True},
+    ]
+
+    lines = drawn(status_view(rows)).blocks[1]["text"]["text"].splitlines()
+    alone = drawn(status_view([{"name": "scribe", "running": True}])).blocks[1]["text"]["text"]
+
+    assert lines[0] == "*on hub*: 1 of 1 running"
+    assert lines[2].startswith("*on lap*: 1 of 2 running, last heard of at ")
+    assert len(lines) == 5
+    assert "*on" not in alone
