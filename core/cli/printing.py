@@ -285,8 +285,12 @@ def print_hosts(hosts: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _host_row(host: Mapping[str, Any]) -> Mapping[str, Any]:
+    from datetime import datetime  # here, since only a fleet's list needs it
+
+    from core.base.text import moment_text
+
     age = host["ageSeconds"]
-    seen = "never" if age is None else f"{host['hostSeen'][:16]}Z, {age} s ago"
+    seen = "never" if age is None else f"{moment_text(datetime.fromisoformat(host['hostSeen']))}, {age} s ago"
     ended = ", its service has ended" if host["stopped"] and age is not None else ""
     part = "speaks with the chat" if host["speaks"] else "may be the gateway" if host["gateway"] else ""
     return {**host, "seen": f"{seen}{ended}", "gateway": part}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from core.cli.printing import print_hosts
 from core.fleet.exchange import Fleet
 from core.process.control import ControlSocket, ask, ask_for_bytes
 from tests.support.fleethost import Host, Room, room_like
@@ -92,6 +93,25 @@ def test_a_host_that_cannot_ask_says_why(rig: FleetRig, pair: tuple[Host, Host],
 
     assert "build" in told["failed"]["message"]
     assert "hosts" not in told
+
+
+def test_hosts_are_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    """With when each was last heard of, as every time is told, and which one speaks with the chat."""
+    hub = {"host": "hub", "state": "active", "gateway": True, "speaks": True, "version": "1.2.3", "stopped": False}
+    lap = {"host": "lap", "state": "invited", "gateway": False, "speaks": False, "version": "", "stopped": True}
+
+    print_hosts(
+        [
+            {**hub, "hostSeen": "2026-12-01T14:03:00+00:00", "ageSeconds": 4},
+            {**lap, "hostSeen": None, "ageSeconds": None},
+        ]
+    )
+
+    head, first, second = capsys.readouterr().out.splitlines()
+    assert head.split() == ["HOST", "STATE", "GATEWAY", "VERSION", "SEEN"]
+    assert "speaks with the chat" in first
+    assert first.endswith("2026-12-01 14:03:00 UTC, 4 s ago")
+    assert second.split() == ["lap", "invited", "never"]
 
 
 @pytest.mark.parametrize(
