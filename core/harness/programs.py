@@ -21,12 +21,12 @@ class Programs:
     """Tells the version of one harness's programs, which is looked up once for each program that there is."""
 
     def __init__(
-        self, tried: tuple[str, ...], said: re.Pattern[str] = _BARE, *, package: str = "", seconds: float = SECONDS
+        self, tried: tuple[str, ...], said: re.Pattern[str] = _BARE, *, package: str = "", seconds: float | None = None
     ) -> None:
         """Know how a version is told.
 
         `tried`: see Installed; `said`: how a program says its version, which is the first group; `package`: the npm
-        package whose description tells it, where the program takes its time to start; `seconds`: for asking it.
+        package whose description tells it, where the program takes its time to start; `seconds`: for asking it, SECONDS if not given.
         """
         self._tried = tried
         self._said = said
@@ -65,7 +65,7 @@ class Programs:
 
     def _ask(self, program: str, environ: Mapping[str, str]) -> Installed:
         try:
-            code, out = run_program((program, "--version"), environ, self._seconds)
+            code, out = run_program((program, "--version"), environ, self._seconds or SECONDS)
         except OSError as error:
             return Installed("", self._tried, str(error))
         said = self._said.search(out)

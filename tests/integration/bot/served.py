@@ -161,6 +161,7 @@ class Door:
     def rows(self, author: str) -> tuple[Mapping[str, Any], ...]:
         """Return the sessions of the test, and note who asked."""
         self.lookers.append(author)
+        self._note()
         if self.rows_error is not None:
             raise self.rows_error
         return tuple(self.sessions)
@@ -185,6 +186,7 @@ class Door:
     def picture(self, name: str, author: str) -> tuple[str, bytes]:
         """Return the picture of the test, and note who asked."""
         self.lookers.append(author)
+        self._note()
         self.drawing.wait(PATIENCE)
         if self.picture_error is not None:
             raise self.picture_error
