@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from core.model.harness import Transcript, TurnRecord
 
 #: Oldest first. Its terminal program loads plugins in all of them.
-TRIED: tuple[str, ...] = ()
+TRIED = ("1.18.33",)
 NEEDED = (1, 18)  #: older ones were never tried
 RESUMES = "THE_LOOP_OPENCODE_SESSION"  #: the conversation that a start resumes, for the plugin
 _PROGRAM = "opencode"
