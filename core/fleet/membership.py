@@ -11,7 +11,6 @@ is invited again goes on with its old role until it joins.
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from psycopg.conninfo import conninfo_to_dict
 from core.base.clock import Clock, SystemClock
 from core.base.errors import CoreError, InvalidValue, Refused
 from core.base.files import read_plain
+from core.base.names import check_name
 from core.fleet import access as files
 from core.fleet import schema
 from core.fleet.access import Access, InvitationRefused, NoAccess, from_parameters, invited, tls_mode
@@ -34,7 +34,6 @@ from core.fleet.postgres import Database, connected, refusal, told
 
 INVITED_SECONDS = 3_600
 _OLDEST_SERVER = 150000  #: PostgreSQL 15
-_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,38}[A-Za-z0-9])?")
 _CONNECTIONS = 20  #: of one host at most
 _MOST_CA = 1 << 16
 
@@ -160,10 +159,7 @@ def invite(
     `address` is `SERVER[:PORT]` as the host reaches it; "": as the URL says. `without_tls_check` names servers whose
     certificate need not be proved.
     """
-    if not _NAME.fullmatch(host):
-        raise InvalidValue(
-            f"{host!r} cannot be a host's name", allowed="up to 40 letters, digits, dots, dashes and underscores"
-        )
+    check_name(host, "host")
     parts = _parts(url)
     servers, ports, database = from_parameters(parts)
     if address:
