@@ -26,7 +26,8 @@ class Programs:
         """Know how a version is told.
 
         `tried`: see Installed; `said`: how a program says its version, which is the first group; `package`: the npm
-        package whose description tells it, where the program takes its time to start; `seconds`: for asking it, SECONDS if not given.
+        package whose description tells it, where the program takes its time to start; `seconds`: for asking it,
+        SECONDS if not given.
         """
         self._tried = tried
         self._said = said
