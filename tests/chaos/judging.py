@@ -4,7 +4,7 @@ import json
 import re
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -13,7 +13,11 @@ from tests.support.product import Product
 _TOKEN = re.compile(r"reply-(\d+)-end")
 _TICK = re.compile(r"\[the-loop #(\w+)\] This is an automated tick")
 _OPEN = ("pending", "queued", "claimed", "pasted", "submitted", "accepted")
+_NOT_IN = ("unknown", "refused", "expired", "cancelled", "failed")
 _NOTED = ("It is not known whether", "did not go in")
+_SILENT = "was last heard of at"
+_ARRIVED = frozenset({"eyes", "keyboard", "white_check_mark"})  #: reactions that say that the agent has it
+_FAILED = frozenset({"x", "question"})  #: and those that say that it has not, or may not
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ class Verdict:
     unsaid: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
     ticks: list[str] = field(default_factory=list)
+    untrue: list[str] = field(default_factory=list)
+    reposted: list[str] = field(default_factory=list)
 
     @property
     def kinds(self) -> Mapping[str, list[str]]:
@@ -66,6 +72,8 @@ class Verdict:
             "unknowns not said": self.unsaid,
             "not settled": self.open,
             "ticks doubled": self.ticks,
+            "marks and notes that are not so": self.untrue,
+            "posts doubled": self.reposted,
         }
 
     @property
@@ -124,6 +132,33 @@ def judge(said: Sequence[Said], taken: Mapping[str, Sequence[int]], rows: Mappin
     for session, numbers in taken.items():
         verdict.disordered.extend(_inversions(session, numbers, wanted))
     return verdict
+
+
+def untrue_marks(
+    said: Sequence[Said], taken: Mapping[str, Sequence[int]], marks: Mapping[str, Collection[str]]
+) -> list[str]:
+    """Return the reactions that contradict what the agents took; `marks` are the bot's, by the replies' time stamps."""
+    found = []
+    for one in said:
+        wrong = _FAILED if one.number in taken[one.session] else _ARRIVED
+        found.extend(f"{mark} at {one.number} to {one.session}" for mark in sorted(wrong & set(marks.get(one.ts, ()))))
+    return found
+
+
+def untrue_notes(session: str, texts: Sequence[str], rows: Collection[Row], *, silent: bool) -> list[str]:
+    """Return what the bot wrote in a session's thread that was never so.
+
+    `rows` are those of the session; `silent`: whether its host was ever away for long enough to be told of.
+    """
+    doubted = any(row.doubted or row.state in _NOT_IN for row in rows)
+    wrong = [] if silent else [text for text in texts if _SILENT in text]
+    wrong += [] if doubted else [text for text in texts if any(words in text for words in _NOTED)]
+    return [f"{session}: {text[:160]!r}" for text in wrong]
+
+
+def doubled_posts(session: str, texts: Sequence[str]) -> list[str]:
+    """Return what the bot wrote in a session's thread more than once."""
+    return [f"{session}: {count} times {text[:80]!r}" for text, count in Counter(texts).items() if count > 1]
 
 
 def _described(one: Said, row: Row | None) -> str:

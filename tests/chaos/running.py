@@ -45,7 +45,7 @@ def run(plan: Plan) -> tuple[Verdict, Mapping[str, int]]:
         chance = random.Random(plan.seed)
         trouble = Trouble(running, service, chance, lulls=2 if plan.replies >= _LONG else 0)
         trouble.start()
-        said = _talk(workspace, plan, people, threads)
+        said = talk(workspace, plan.seed, plan.replies, plan.pause, people, threads)
         trouble.end()
         return _settled(running, plan, said, threads), trouble.made
 
@@ -76,8 +76,18 @@ def _wait_bound(running: Product, sessions: Sequence[str]) -> None:
     )
 
 
-def _talk(workspace: WorkspaceThread, plan: Plan, people: Sequence[str], threads: Mapping[str, str]) -> list[Said]:
-    """Let everybody speak at the same time, each one thing after the other, and return all that was said."""
+def talk(
+    workspace: WorkspaceThread,
+    seed: int,
+    replies: int,
+    pause: float,
+    people: Sequence[str],
+    threads: Mapping[str, str],
+) -> list[Said]:
+    """Let everybody speak at the same time, each one thing after the other, and return all that was said.
+
+    `pause`: seconds between two replies of one person, at most. `threads`: each session's, by how it is named here.
+    """
     said: list[Said] = []
     lock = threading.Lock()
 
@@ -87,12 +97,12 @@ def _talk(workspace: WorkspaceThread, plan: Plan, people: Sequence[str], threads
             ts = workspace.say(person, "agents", text_of(number), threads[session])
             with lock:
                 said.append(Said(number, person, session, ts))
-            time.sleep(chance.uniform(0, plan.pause))
+            time.sleep(chance.uniform(0, pause))
 
     speakers = [
         threading.Thread(
             target=speak,
-            args=(person, range(place, plan.replies, len(people)), random.Random(plan.seed * 1000 + place)),
+            args=(person, range(place, replies, len(people)), random.Random(seed * 1000 + place)),
         )
         for place, person in enumerate(people)
     ]
@@ -100,7 +110,7 @@ def _talk(workspace: WorkspaceThread, plan: Plan, people: Sequence[str], threads
         speaker.start()
     for speaker in speakers:
         speaker.join()
-    assert len(said) == plan.replies, "somebody could not speak"
+    assert len(said) == replies, "somebody could not speak"
     return sorted(said, key=lambda one: one.number)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +34,7 @@ from core.fleet.exchange import (
 from core.fleet.postgres import Database, PostgresFleet, connected
 from tests.support.fleets import BEAT, THREAD, PostgresRig, call, made_database, session, started
 from tests.support.postgres import Cluster, needed
+from tests.support.socketrelay import SocketRelay
 
 
 @pytest.fixture(scope="module")
@@ -274,56 +274,20 @@ def test_a_server_that_is_not_there_is_told_at_once(frail: PostgresRig) -> None:
     assert len(_until_there(partial(host.take, 9))) == 1
 
 
-class _Relay:
-    """Passes bytes to a server, until it is cut: then nothing passes, and nobody is told."""
-
-    def __init__(self, port: int) -> None:
-        self._to = port
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self.cut = False
-        self._open = [self._listener]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection(("127.0.0.1", self._to))
-            self._open += [near, far]
-            for pair in ((near, far), (far, near)):
-                threading.Thread(target=self._pass, args=pair, daemon=True).start()
-
-    def _pass(self, of: socket.socket, to: socket.socket) -> None:
-        try:
-            while data := of.recv(65536):
-                if not self.cut:
-                    to.sendall(data)
-        except OSError:
-            return
-
-    def close(self) -> None:
-        """Close all."""
-        for one in self._open:
-            one.close()
-
-
 def test_a_connection_that_is_only_half_there_is_noticed(postgres: PostgresRig) -> None:
     """A router that forgot it, or a laptop that slept: nothing comes, and nothing says so."""
     access = postgres.access("lap")
-    relay = _Relay(int(access.ports))
+    relay = SocketRelay(int(access.ports))
     fleet = PostgresFleet(replace(access, ports=str(relay.port)))
     host = started(fleet)
-    relay.cut = True
+    relay.hold()
     began = time.monotonic()
 
     with pytest.raises(ExchangeAway, match="has not answered since"):
         host.take(1)
 
     assert time.monotonic() - began < SECONDS + 3
-    relay.cut = False
+    relay.let_go()
     assert host.take(1) == ()
     fleet.close()
     relay.close()
