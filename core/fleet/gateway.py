@@ -97,6 +97,7 @@ _PACE_SECONDS = {"say": 1.0, "react": 1.2}  #: of a channel, of all reactions: w
 _CALL_SECONDS = 45.0  #: after which no request of a gateway is under way any more: three of 15 s for a file
 _HANDS = 4  #: threads that speak
 _POSTS = 20  #: of each channel that are looked at
+_HEARD_SECONDS = 15.0  #: in which every host that lives beats, once the exchange is there again
 _TELL_SILENT_SECONDS = 60.0  #: of silence, before a thread is told that its host is not heard of
 
 
@@ -144,6 +145,7 @@ class Directory:
         self._hosts: Mapping[str, HostRow] = {}
         self._hosts_until: Deadline | None = None
         self._listed: frozenset[str] = frozenset()
+        self._heard = Deadline(clock, _HEARD_SECONDS)
 
     def stale(self) -> None:
         """Read anew at the next question: something has changed."""
@@ -185,11 +187,16 @@ class Directory:
         return self._hosts
 
     def silent(self, host: str, seconds: float) -> HostRow | None:
-        """Return the row of a host that was not heard of for so long; None of one that was. Raises ExchangeAway."""
+        """Return the row of a host that was not heard of for so long; None of one that was. Raises ExchangeAway.
+
+        While the exchange is away nobody is heard of, and the lease ends. So a gateway that has just begun says it only
+        of hosts that have stopped in order, until the others have had the time to be heard of.
+        """
         row = self.hosts().get(host)
-        if row is None:
-            return None
-        return row if row.stopped or row.seen_at is None or row.age >= seconds else None
+        if row is None or row.stopped:
+            return row
+        silent = self._heard.passed() and (row.seen_at is None or row.age >= seconds)
+        return row if silent else None
 
     def rows(self) -> tuple[Mapping[str, Any], ...]:
         """Return the rows of all sessions of the fleet, each with its host. Raises ExchangeAway."""

@@ -180,7 +180,7 @@ def _judged(
     for key, place in places.items():
         texts = [m["text"] for m in workspace.replies("agents", place.thread) if "bot_id" in m]
         own = [rows[one.ts] for one in said if one.session == key]
-        verdict.untrue.extend(untrue_notes(key, texts, own, silent=False))  # no trouble lasts a minute
+        verdict.untrue.extend(untrue_notes(key, texts, own, silent=False))  # no host is away for a minute
         verdict.reposted.extend(doubled_posts(key, texts))
     return verdict
 

@@ -14,6 +14,7 @@ from tests.support.postgres import Cluster
 from tests.support.product import Product, Serving
 from tests.support.socketrelay import SocketRelay
 
+_AWAY = 70.0  #: seconds; after a minute of silence of its host a thread would be told of it
 _SOCKETS = ("close", "fin", "rst", "refresh_requested")
 
 
@@ -62,6 +63,7 @@ class FleetTrouble:
             self._hold,
             self._slow,
             self._socket,
+            *((self._engine_away,) if long else ()),
         ]
 
     def start(self) -> None:
@@ -125,6 +127,13 @@ class FleetTrouble:
         time.sleep(self._chance.uniform(0, 2))
         self._cluster.start()
         return "engine ended at once"
+
+    def _engine_away(self) -> str:
+        """No host can be heard of meanwhile, and none may be called silent afterwards."""
+        self._cluster.stop(signal.SIGQUIT)
+        time.sleep(_AWAY)
+        self._cluster.start()
+        return f"engine away for {_AWAY:g} s"
 
     def _freeze_engine(self) -> str:
         self._cluster.signal(signal.SIGSTOP)

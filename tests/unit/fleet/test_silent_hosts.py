@@ -1,0 +1,37 @@
+"""Which hosts the gateway says are silent, over the exchange in memory."""
+
+from core.fleet.gateway import Directory
+from core.fleet.memory import MemoryFleet
+from tests.support.clocks import MovedClock
+from tests.support.fleets import BEAT, started
+
+_HOUR = 3600.0
+
+
+def test_after_the_database_was_away_no_host_is_called_silent_before_it_could_be_heard_of() -> None:
+    """Nobody could be heard of meanwhile. A gateway that has just begun waits until those that live have beaten."""
+    clock = MovedClock()
+    fleet = MemoryFleet(clock)
+    gate, lap, gone = started(fleet.admit("gate", gateway=True)), started(fleet.admit("lap")), fleet.admit("gone")
+    started(gone)
+    clock.move(seconds=_HOUR)
+    directory = Directory(clock, fleet.admit("gate", gateway=True).as_gateway(), gate)
+
+    begun = [directory.silent(host, 60) for host in ("lap", "gone")]
+    lap.beat(BEAT)
+    clock.move(seconds=20)
+    later = {host: directory.silent(host, 60) for host in ("lap", "gone")}
+
+    assert begun == [None, None]
+    assert later["lap"] is None
+    assert later["gone"] is not None
+
+
+def test_a_host_that_has_stopped_is_called_so_at_once() -> None:
+    """It said so itself."""
+    clock = MovedClock()
+    fleet = MemoryFleet(clock)
+    gate, lap = started(fleet.admit("gate", gateway=True)), started(fleet.admit("lap"))
+    lap.stopped()
+
+    assert Directory(clock, fleet.admit("gate", gateway=True).as_gateway(), gate).silent("lap", 60) is not None
