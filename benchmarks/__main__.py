@@ -10,6 +10,7 @@ from benchmarks import (
     event_to_pane,
     fair_posts,
     fleet_exchange,
+    fleet_hosts,
     full_stop,
     http_calls,
     idle_hundred,
@@ -44,6 +45,7 @@ def main() -> int:
         sweep_threads,
         fair_posts,
         fleet_exchange,
+        fleet_hosts,
     )
     return max(report([ratio]) for module in modules for ratio in module.ratios())
 

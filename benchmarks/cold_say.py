@@ -26,14 +26,15 @@ def ratios() -> Iterator[Ratio]:
         here.configure(reading_session(here.folder))
         start(here)
         yield compare(
-            ("`the-loop standing say` to bytes read", _until_read(here, pane)),
+            ("`the-loop standing say` to bytes read", until_read(here, pane)),
             ("`python -c pass`", process_time([sys.executable, "-c", "pass"], here.environ)),
             bound=BOUND,
             runs=RUNS,
         )
 
 
-def _until_read(here: Stage, pane: Pane) -> Measure:
+def until_read(here: Stage, pane: Pane) -> Measure:
+    """Return a measure of the command from its start until the program in the pane has read the text."""
     command = [script("the-loop"), "standing", "say", NAME, "--text"]
 
     def measure() -> float:

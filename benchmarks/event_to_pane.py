@@ -21,6 +21,7 @@ from benchmarks.measuring import Ratio, compare, report
 from benchmarks.say_to_pane import NAME, TARGET, TOLD, Pane
 from benchmarks.stage import Stage, script, stage, wait_for
 from embedded.workspace.thread import WorkspaceThread
+from tests.support.product import is_root
 
 MEDIAN_BOUND, P95_BOUND = 2.0, 5.0
 RUNS = 101
@@ -33,11 +34,11 @@ _STOP_SECONDS = 20.0
 def ratios() -> Iterator[Ratio]:
     """Yield the ratio of the medians and of the 95th percentiles."""
     with WorkspaceThread() as ours, WorkspaceThread() as bare, stage() as here, closing(Pane(here.folder)) as pane:
-        here.configure(_document(here, ours))
-        with _service(here, ours) as root, _listener(here, bare) as thread:
+        here.configure(reading_document(here, ours))
+        with served(here, ours) as root, _listener(here, bare) as thread:
             medians = compare(
-                ("event to bytes read, by the service", _latency(pane, lambda word: _say(ours, word, root))),
-                ("by a bare Bolt listener", _latency(pane, lambda word: _say(bare, word, thread))),
+                ("event to bytes read, by the service", latency(pane, lambda word: say_in(ours, word, root))),
+                ("by a bare Bolt listener", latency(pane, lambda word: say_in(bare, word, thread))),
                 bound=MEDIAN_BOUND,
                 runs=RUNS,
             )
@@ -45,7 +46,8 @@ def ratios() -> Iterator[Ratio]:
             yield medians._replace(bound=P95_BOUND, percentile=95)
 
 
-def _document(here: Stage, workspace: WorkspaceThread) -> dict[str, Any]:
+def reading_document(here: Stage, workspace: WorkspaceThread) -> dict[str, Any]:
+    """Return a configuration of one session with a thread, whose program reads and tells when."""
     program = [sys.executable, "-S", str(_reader()), str(here.folder / TOLD)]
     slack = {"enabled": True, "apiUrl": workspace.api_url, "channel": workspace.channel_id(CHANNEL)}
     return {
@@ -63,11 +65,19 @@ def _reader() -> str:
     return os.path.join(os.path.dirname(__file__), "reader.py")
 
 
-def _say(workspace: WorkspaceThread, word: str, thread: str) -> None:
+def tokens_of(workspace: WorkspaceThread) -> dict[str, str]:
+    """Return the variables that hold the app's tokens."""
+    return {_BOT: workspace.bot_token, _APP: workspace.app_token}
+
+
+def say_in(workspace: WorkspaceThread, word: str, thread: str) -> None:
+    """Write the word in the thread."""
     workspace.say("alice", CHANNEL, word, thread)
 
 
-def _latency(pane: Pane, say: Callable[[str], None]) -> Callable[[], float]:
+def latency(pane: Pane, say: Callable[[str], None]) -> Callable[[], float]:
+    """Return a measure from the saying of a word until the program in the pane has read it, in milliseconds."""
+
     def measure() -> float:
         time.sleep(_PAUSE)
         word = secrets.token_hex(8)
@@ -79,13 +89,13 @@ def _latency(pane: Pane, say: Callable[[str], None]) -> Callable[[], float]:
 
 
 @contextmanager
-def _service(here: Stage, workspace: WorkspaceThread) -> Iterator[str]:
+def served(here: Stage, workspace: WorkspaceThread, *, tokens: bool = True) -> Iterator[str]:
     """Run the service, and give the thread of its session once it is bound and was swept."""
-    environ = {**here.environ, _BOT: workspace.bot_token, _APP: workspace.app_token}
+    environ = {**here.environ, **(tokens_of(workspace) if tokens else {})}
     events = here.folder / "state" / "the-loop" / "local" / "events.jsonl"
-    with _running([script("the-loop"), "serve"], environ):
+    with running([script("the-loop"), "serve"], environ):
         wait_for(lambda: events.exists() and '"standing.announced"' in events.read_text(), "the session is announced")
-        [root] = [message["ts"] for message in workspace.messages(CHANNEL) if "bot_id" in message]
+        [root] = [message["ts"] for message in workspace.messages(CHANNEL) if is_root(message, NAME)]
         try:
             yield str(root)
         finally:
@@ -97,16 +107,17 @@ def _service(here: Stage, workspace: WorkspaceThread) -> Iterator[str]:
 def _listener(here: Stage, workspace: WorkspaceThread) -> Iterator[str]:
     """Run the floor, and give the thread in which it is spoken to."""
     thread = workspace.say("alice", CHANNEL, "a thread")
-    environ = {**here.environ, _BOT: workspace.bot_token, _APP: workspace.app_token}
+    environ = {**here.environ, **tokens_of(workspace)}
     environ["PYTHONPATH"] = os.path.dirname(os.path.dirname(__file__))
     command = [sys.executable, "-m", "benchmarks.event_to_pane", workspace.api_url, thread, *here.tmux()]
-    with _running(command, environ):
+    with running(command, environ):
         workspace.wait_for_connections(1, 30.0)
         yield thread
 
 
 @contextmanager
-def _running(command: list[str], environ: dict[str, str]) -> Iterator[None]:
+def running(command: list[str], environ: dict[str, str]) -> Iterator[None]:
+    """Run the program, and end it gently."""
     with subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         try:
             yield

@@ -55,21 +55,21 @@ def _document(workspace: WorkspaceThread) -> dict[str, Any]:
 
 
 def _service(here: Stage, workspace: WorkspaceThread) -> float:
-    with _running([script("the-loop"), "serve"], here.environ) as process:
+    with running([script("the-loop"), "serve"], here.environ) as process:
         workspace.wait_for_connections(1, 30.0)
         wait_for(lambda: workspace.messages(workspace.channel_id(CHANNEL)), "the session is announced")
-        return _steady(process)
+        return steady(process)
 
 
 def _floor(here: Stage) -> float:
-    with _running([sys.executable, "-c", _FLOOR], here.environ) as process:
+    with running([sys.executable, "-c", _FLOOR], here.environ) as process:
         if process.stdout is None or process.stdout.readline() != b"ready\n":
             raise RuntimeError("fastapi and slack_bolt cannot be imported: type `make bench`")
-        return _steady(process)
+        return steady(process)
 
 
 @contextmanager
-def _running(command: list[str], environ: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def running(command: list[str], environ: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Run the program, and end it gently."""
     process = subprocess.Popen(
         command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -82,7 +82,7 @@ def _running(command: list[str], environ: Mapping[str, str]) -> Iterator[subproc
             process.wait(_STOP_SECONDS)
 
 
-def _steady(process: subprocess.Popen[bytes]) -> float:
+def steady(process: subprocess.Popen[bytes]) -> float:
     """Return the memory in MiB once it has been the same, to one part in a hundred, for a second."""
     seen = [(time.monotonic(), _memory(process.pid))]
 
