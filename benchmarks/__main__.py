@@ -11,6 +11,7 @@ from benchmarks import (
     fair_posts,
     fleet_exchange,
     fleet_hosts,
+    fleet_posts,
     full_stop,
     http_calls,
     idle_hundred,
@@ -46,6 +47,7 @@ def main() -> int:
         fair_posts,
         fleet_exchange,
         fleet_hosts,
+        fleet_posts,
     )
     return max(report([ratio]) for module in modules for ratio in module.ratios())
 

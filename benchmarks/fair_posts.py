@@ -45,7 +45,7 @@ class Clock(SystemClock):
         return super().monotonic() + self.ahead
 
 
-class _Strict(SlackChannel):
+class Strict(SlackChannel):
     """The real channel, which notes when each post was sent."""
 
     def watch(self, clock: Clock) -> list[tuple[str, float]]:
@@ -72,40 +72,47 @@ def ratios() -> Iterator[Ratio]:
             posts = _sent(workspace, replace(system, clock=clock), clock)
         finally:
             system.close()
-    ends = dict(posts)  # the last of each session
+    yield from judged(posts, "sessions", "session")
+
+
+def judged(posts: list[tuple[str, float]], many: str, one: str) -> Iterator[Ratio]:
+    """Yield both ratios of posts that were sent; `many` and `one` name whose they are."""
+    ends = dict(posts)  # the last of each
     begun, whole = posts[0][1], posts[-1][1] - posts[0][1] + _PACE
-    what = f"{SESSIONS * POSTS} posts of {SESSIONS} sessions into one channel"
+    what = f"{SESSIONS * POSTS} posts of {SESSIONS} {many} into one channel"
     yield Ratio(what, "a second for each", "s", (whole,), (float(SESSIONS * POSTS),), IN_TIME)
     slowest, fastest = (pick(ends.values()) - begun + _PACE for pick in (max, min))
-    yield Ratio("the same: all posts of the slowest session", "of the fastest", "s", (slowest,), (fastest,), FAIR)
+    yield Ratio(f"the same: all posts of the slowest {one}", "of the fastest", "s", (slowest,), (fastest,), FAIR)
 
 
 def _sent(workspace: WorkspaceThread, system: System, clock: Clock) -> list[tuple[str, float]]:
     """Commit all posts, one session's after the other's, send them, and return each with its time."""
     block = {"enabled": True, "apiUrl": workspace.api_url, "channel": workspace.channel_id(CHANNEL)}
-    channel = _Strict(block, {"THE_LOOP_SLACK_BOT_TOKEN": workspace.bot_token})
+    channel = Strict(block, {"THE_LOOP_SLACK_BOT_TOKEN": workspace.bot_token})
     sent = channel.watch(clock)
     roots = [workspace.say("alice", CHANNEL, f"thread {number}") for number in range(SESSIONS)]
     for number, root in enumerate(roots):
         place = (KIND, workspace.team_id, workspace.channel_id(CHANNEL), root, f"s-{number}", f"session-{number:02}")
         system.bindings.bind(Binding(*place, system.clock.now()))
-        system.outbox.add([_post(number, each) for each in range(POSTS)])
+        system.outbox.add([post_of(number, each) for each in range(POSTS)])
     worker = OutboundWorker(system, channel)
     while len(sent) < SESSIONS * POSTS:
         clock.ahead += worker.turn()
     threads = [[reply["text"] for reply in workspace.replies(CHANNEL, root)] for root in roots]
-    if threads != [_texts(number) for number in range(SESSIONS)]:
+    if threads != [texts_of(number) for number in range(SESSIONS)]:
         raise RuntimeError("the posts of a session are not all there, or not in order")
     return sent
 
 
-def _texts(number: int) -> list[str]:
+def texts_of(number: int) -> list[str]:
+    """Return what the session says, in order."""
     return [f"answer {each} of {number}" for each in range(POSTS)]
 
 
-def _post(number: int, each: int) -> NewPost:
+def post_of(number: int, each: int) -> NewPost:
+    """Return a post of a session, by the numbers of both."""
     id, uid, name = f"p-{number}-{each}", f"s-{number}", f"session-{number:02}"
-    return NewPost(id, id, OutboundKind.ANSWER, uid, name, KIND, _texts(number)[each])
+    return NewPost(id, id, OutboundKind.ANSWER, uid, name, KIND, texts_of(number)[each])
 
 
 if __name__ == "__main__":
