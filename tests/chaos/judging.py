@@ -138,7 +138,7 @@ def untrue_marks(
     said: Sequence[Said], taken: Mapping[str, Sequence[int]], marks: Mapping[str, Collection[str]]
 ) -> list[str]:
     """Return the reactions that contradict what the agents took; `marks` are the bot's, by the replies' time stamps."""
-    found = []
+    found = list[str]()
     for one in said:
         wrong = _FAILED if one.number in taken[one.session] else _ARRIVED
         found.extend(f"{mark} at {one.number} to {one.session}" for mark in sorted(wrong & set(marks.get(one.ts, ()))))
