@@ -210,7 +210,8 @@ class Reading:
             log.debug("an event is no reply", extra={"reason": found.reason})
             return None
         change, message = changed
-        return self.intake.offer(change, message, retry)
+        called = self.own.identity.user if change.reply.thread == change.reply.ts else ""
+        return self.intake.offer(change, message, retry, called)
 
 
 async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, Answer]) -> Answer | None:

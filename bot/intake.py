@@ -237,6 +237,7 @@ class Ticket:
     message: Document  #: what it was made from
     retry: int  #: which delivery this is; 0 is the first
     committed: asyncio.Future[Verdict | None]
+    called: str = ""  #: whose mention is no part of the text
 
     @property
     def reply(self) -> IncomingReply:
@@ -260,9 +261,9 @@ class Intake:
         #: called with the channel and the thread of what could not be taken
         self.missed: Callable[[str, str], None] = lambda channel, thread: None
 
-    def offer(self, item: Item, message: Document, retry: int) -> asyncio.Future[Verdict | None]:
+    def offer(self, item: Item, message: Document, retry: int, called: str = "") -> asyncio.Future[Verdict | None]:
         """Take a place in the queue, at once: no await may come between the frame and this call."""
-        ticket = Ticket(item, message, retry, asyncio.get_running_loop().create_future())
+        ticket = Ticket(item, message, retry, asyncio.get_running_loop().create_future(), called)
         self._waiting.put_nowait(ticket)
         return ticket.committed
 
@@ -273,10 +274,8 @@ class Intake:
         found = await self._looked_up(reply, Ticket(reply, message, retry, asyncio.Future()))
         if found is None:
             return None
-        called = (await self._directory.names([bot], ASK_SECONDS)).get(bot, bot) if not found.unlisted else bot
-        found = replace(found, text=found.text.replace(f"@{called}", "", 1).strip())
         try:
-            return await self._door.task(IncomingTask(found, template))
+            return await self._door.task(IncomingTask(await self._without(bot, found), template))
         except StoreBroken as error:
             log.error("a task cannot be stored; Slack is asked to send it again", extra={"reason": str(error)})
             return None
@@ -357,7 +356,14 @@ class Intake:
         if item.deleted:
             return item
         found = await self._looked_up(item.reply, ticket)
+        if found is not None and ticket.called:
+            found = await self._without(ticket.called, found)
         return None if found is None else replace(item, reply=found)
+
+    async def _without(self, bot: str, reply: IncomingReply) -> IncomingReply:
+        """Return the reply without the mention of the bot, by which it was called."""
+        called = (await self._directory.names([bot], ASK_SECONDS)).get(bot, bot) if not reply.unlisted else bot
+        return replace(reply, text=reply.text.replace(f"@{called}", "", 1).strip())
 
     async def _looked_up(self, reply: IncomingReply, ticket: Ticket) -> IncomingReply | None:
         """Return the reply as its author is known, with names in its text.

@@ -401,6 +401,15 @@ def reply(payload: Document, own: Identity) -> IncomingReply | Ignored:
     )
 
 
+def _anywhere(payload: Document, own: Identity) -> IncomingReply | Ignored:
+    """Return the message as a reply; the thread of one that is in none, or begins one, is itself."""
+    event = mapping_of(payload, "event")
+    if text_of(event, "thread_ts") not in ("", text_of(event, "ts")):
+        return reply(payload, own)
+    found = reply({**payload, "event": {**event, "thread_ts": _NO_THREAD}}, own)
+    return found if isinstance(found, Ignored) else replace(found, thread=found.ts)
+
+
 def mention(payload: Document, own: Identity) -> IncomingReply | None:
     """Return the message that an `app_mention` event carries, its thread being itself.
 
@@ -411,10 +420,8 @@ def mention(payload: Document, own: Identity) -> IncomingReply | None:
     if text_of(event, "type") != "app_mention" or text_of(event, "thread_ts") or edited(event) or ts == _NO_THREAD:
         return None
     shared = payload.get("is_ext_shared_channel")
-    found = reply(
-        {"event": {**event, "type": "message", "thread_ts": _NO_THREAD}, "is_ext_shared_channel": shared}, own
-    )
-    return None if isinstance(found, Ignored) else replace(found, thread=ts)
+    found = _anywhere({"event": {**event, "type": "message"}, "is_ext_shared_channel": shared}, own)
+    return None if isinstance(found, Ignored) else found
 
 
 _NO_THREAD = "0.000000"  #: stands for the thread of a message that has none
@@ -439,10 +446,10 @@ def change(payload: Document, own: Identity) -> tuple[IncomingChange, Document] 
     shared = payload.get("is_ext_shared_channel")
     place = {"type": "message", "ts": ts, "channel": text_of(event, "channel"), "hidden": False}
     inner = {**message, **place}
-    found = reply({"event": inner, "is_ext_shared_channel": shared}, own)
+    found = _anywhere({"event": inner, "is_ext_shared_channel": shared}, own)
     if isinstance(found, Ignored) or found.is_self:
         return found if isinstance(found, Ignored) else Ignored("own")
-    was = reply({"event": {**before, **place}}, own) if before and not deleted else None
+    was = _anywhere({"event": {**before, **place}}, own) if before and not deleted else None
     return IncomingChange(found, deleted, only_quotes, was if isinstance(was, IncomingReply) else None), inner
 
 

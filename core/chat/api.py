@@ -123,6 +123,7 @@ class ChatApi:
 
     def change(self, changes: Sequence[IncomingChange]) -> None:
         """Apply edits and deletions; one that delivery was faster than is judged by how it stands then."""
+        self._tasks.change(changes)
         late: tuple[IncomingReply, ...] = ()
         for attempt in range(1, _ATTEMPTS + 1):
             try:

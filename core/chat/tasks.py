@@ -8,6 +8,7 @@ made already: the name comes from the key, the record says which message it belo
 import hashlib
 import logging
 import threading
+from collections.abc import Sequence
 from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from core.base.errors import CoreError, InvalidValue, RecordUnreadable, Refused
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import new_message_id
 from core.base.text import duration_text
+from core.base.values import replace
 from core.chat.creating import Holds, root_folder
 from core.chat.inbound import Inbound, Passed, check_author, check_team, reply_key, text_of
 from core.harness.programs import run_program
 from core.lifecycle.create import create_standing
 from core.lifecycle.stop import stop_standing
 from core.model.asking import Role
-from core.model.channel import IncomingReply, IncomingTask, Template, Verdict
+from core.model.channel import IncomingChange, IncomingReply, IncomingTask, Template, Verdict
 from core.model.message import Attachment
 from core.model.posts import NewPost, OutboundKind
 from core.model.session import Binding, ChatBinding, Definition, Phase, SessionRecord
@@ -34,6 +36,7 @@ _GIT_SECONDS = 60.0
 _LOOK_SECONDS = 5.0
 _ATTEMPTS = 5
 _KNOWN_DAYS = 2  #: at least: a chat may send a message again for a day
+_WITHDRAWN = "withdrawn"  #: in what is asked: its message was deleted before its session had it
 _BRANCH = "the-loop/"
 _ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR")
 
@@ -108,6 +111,23 @@ class TaskIntake:
         self._wake.set()
         return Verdict.COMMITTED if new else Verdict.DUPLICATE
 
+    def change(self, changes: Sequence[IncomingChange]) -> None:
+        """Apply what authors did to tasks that no session has yet: an edit counts, a deletion withdraws.
+
+        What a session has is a message like any other. Raises StoreBroken.
+        """
+        for change in changes:
+            row = self._tasks.get(reply_key(change.reply))
+            if row is None or row.state is not TaskState.PENDING:
+                continue
+            before, _ = _unpacked(row)
+            if change.deleted:
+                self._tasks.ask(row, {**row.asked, _WITHDRAWN: True})
+                self._wake.set()
+            elif change.reply.author == before.author and not change.only_quotes:
+                now = replace(before, text=change.reply.text, quoted=change.reply.quoted, files=change.reply.files)
+                self._tasks.ask(row, {**row.asked, "message": _packed(now)})
+
     def _refuse(self, reply: IncomingReply, template: Template) -> None:
         self._system.events.emit(
             "channel.dropped", level="warning", actor=f"{self._kind}:{reply.author}", reason="unauthorized-actor",
@@ -180,6 +200,9 @@ class TaskWorker:
 
     def _make(self, row: TaskRow) -> None:
         reply, template = _unpacked(row)
+        if _WITHDRAWN in row.asked:
+            self._withdraw(row, reply)
+            return
         record = self._system.records.read(row.name)
         if record is None:
             cwd = root_folder(template.root)
@@ -203,6 +226,10 @@ class TaskWorker:
         now, system = self._system.clock.now(), self._system
         ends = now + timedelta(seconds=template.lifetime_seconds) if template.lifetime_seconds else None
         with failpoint(Failpoint.TASK_HAND_OVER), system.database.transaction(durable=True):
+            latest = self._tasks.get(row.key) or row  # its author may have changed it while the session was made
+            if _WITHDRAWN in latest.asked:
+                return  # the next turn ends the session
+            reply, _ = _unpacked(latest)
             binding = system.bindings.of_session(record.uid, self._kind)
             if binding is None:
                 binding = Binding(self._kind, reply.team, reply.channel, reply.ts, record.uid, row.name, now)
@@ -210,6 +237,15 @@ class TaskWorker:
             self._inbound.add(Passed(reply, record, text_of(reply) if reply.text.strip() else "", binding))
             self._tasks.move(row, TaskState.RUNNING, ends)
         system.notify()
+
+    def _withdraw(self, row: TaskRow, reply: IncomingReply) -> None:
+        """End what was made for a task whose message was deleted before its session had it."""
+        record = self._system.records.read(row.name)
+        if record is not None and record.definition.binding.thread == reply.ts:
+            answer = stop_standing(self._system, row.name, _actor(row, reply), "the message with its task was deleted")
+            if not answer.ok:
+                raise Refused(f"{row.name} was not stopped: {answer.sessions[0].detail}", "it is tried again")
+        self._tasks.move(row, TaskState.OVER)
 
     def _definition(self, row: TaskRow, reply: IncomingReply, template: Template, cwd: Path) -> Definition:
         return Definition(

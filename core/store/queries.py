@@ -192,6 +192,7 @@ OPEN_TASKS = """
     SELECT * FROM tasks WHERE channel_kind = ? AND state IN ('pending', 'running') ORDER BY created_at, key
 """
 MOVE_TASK = "UPDATE tasks SET state = ?, ends_at = ?, asked = ?, attempts = attempts + 1 WHERE key = ?"
+ASK_TASK = "UPDATE tasks SET asked = ? WHERE key = ?"
 FORGET_TASKS = "DELETE FROM tasks WHERE state IN ('over', 'failed') AND created_at < ?"
 BINDING_OF_THREAD = "SELECT * FROM bindings WHERE channel_kind = ? AND team = ? AND channel = ? AND thread = ?"
 BINDING_OF_SESSION = "SELECT * FROM bindings WHERE uid = ? AND channel_kind = ?"

@@ -63,6 +63,15 @@ class Tasks:
             ends = iso(ends_at) if ends_at else None
             self._database.write(queries.MOVE_TASK, (state.value, ends, json.dumps(asked), row.key))
 
+    def get(self, key: str) -> TaskRow | None:
+        """Return the task of a message; None where there is none. Raises StoreBroken."""
+        return self._rows.one(queries.TASK, (key,))
+
+    def ask(self, row: TaskRow, asked: dict[str, Any]) -> None:
+        """Keep what is asked now. Raises StoreBroken."""
+        with self._database.transaction(durable=True):
+            self._database.write(queries.ASK_TASK, (json.dumps(asked), row.key))
+
     def forget(self, before: datetime) -> None:
         """Remove what was over before that time. Raises StoreBroken."""
         with self._database.transaction(durable=False):

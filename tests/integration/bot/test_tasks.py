@@ -59,6 +59,23 @@ def test_what_cannot_be_stored_is_sent_again_by_slack(
     assert door.wait(lambda door: len(door.tasks) or None) == 1
 
 
+def test_what_its_author_does_to_a_mention_reaches_core(
+    workspace: WorkspaceThread, door: Door, mentioned: Served
+) -> None:
+    """An edit, as the task reads now, and a deletion: its thread is the message itself."""
+    ts = workspace.say("alice", "agents", "@the-loop mend the old one")
+    door.wait(lambda door: door.tasks or None)
+
+    workspace.edit("agents", ts, "@the-loop mend the new one")
+    door.wait(lambda door: door.changes or None)
+    workspace.delete("agents", ts)
+    door.wait(lambda door: len(door.changes) > 1)
+
+    edited, deleted = door.changes
+    assert (edited.reply.text, edited.reply.ts, edited.reply.thread) == ("mend the new one", ts, ts)
+    assert (edited.deleted, deleted.deleted, deleted.reply.thread) == (False, True, ts)
+
+
 def test_only_a_mention_at_the_top_of_a_configured_channel_is_a_task(
     workspace: WorkspaceThread, door: Door, mentioned: Served
 ) -> None:

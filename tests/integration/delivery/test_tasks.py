@@ -8,6 +8,7 @@ import threading
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,11 @@ from core.chat.inbound import Inbound, NullMirror
 from core.chat.outbound import OutboundWorker
 from core.chat.tasks import TaskIntake, TaskWorker, make_worktree, name_of, worktree_of
 from core.config.settings import ChannelBlock
+from core.lifecycle.create import create_standing
 from core.lifecycle.recover import reconcile
 from core.model.asking import Role
-from core.model.channel import IncomingReply, IncomingTask, Template, Verdict
+from core.model.channel import IncomingChange, IncomingReply, IncomingTask, Template, Verdict
+from core.model.rows import Answer
 from core.model.session import Status
 from core.session.system import System
 from core.store.tasks import Tasks
@@ -114,6 +117,54 @@ def test_the_same_message_twice_is_one_session(here: Here, repository: Path) -> 
 
     assert (first, second, third) == (Verdict.COMMITTED, Verdict.DUPLICATE, Verdict.DUPLICATE)
     assert [event["name"] for event in events(here.system, "standing.created")] == [here.name]
+
+
+def test_an_edit_before_the_session_has_its_task_counts(here: Here, repository: Path) -> None:
+    """Only its author's; it reads as it is when the session gets it."""
+    given = task(repository)
+    here.intake.take(given)
+    here.intake.change([IncomingChange(replace(given.message, text="mend the logout"), deleted=False)])
+    here.intake.change([IncomingChange(replace(given.message, text="rm -rf", author="U2"), deleted=False)])
+    here.worker.turn()
+
+    row = here.system.inbox.of_key(f"slack:{TEAM}:{HOME}:{TS}")
+    assert row is not None
+    assert row.message.text == "mend the logout"
+
+
+def test_a_task_that_is_deleted_before_its_session_has_it_starts_nothing(here: Here, repository: Path) -> None:
+    """Neither now nor at the next turn, nor where the same message comes again."""
+    given = task(repository)
+    here.intake.take(given)
+    here.intake.change([IncomingChange(replace(given.message, text=""), deleted=True)])
+    here.worker.turn()
+    again = here.intake.take(given)
+    here.worker.turn()
+
+    assert again is Verdict.DUPLICATE
+    assert events(here.system, "standing.created") == []
+    assert here.system.records.read(here.name) is None
+
+
+def test_a_task_that_is_deleted_while_its_session_is_made_ends_it(
+    here: Here, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session gets nothing, and is stopped at the next turn."""
+    given = task(repository)
+
+    def deleted_meanwhile(*arguments: Any) -> Answer:
+        answer = create_standing(*arguments)
+        here.intake.change([IncomingChange(replace(given.message, text=""), deleted=True)])
+        return answer
+
+    monkeypatch.setattr("core.chat.tasks.create_standing", deleted_meanwhile)
+    here.intake.take(given)
+    here.worker.turn()
+    here.worker.turn()
+
+    assert here.system.inbox.of_key(f"slack:{TEAM}:{HOME}:{TS}") is None
+    assert recorded(here.system, here.name).status is Status.STOPPED
+    assert here.tasks.open("slack") == ()
 
 
 @pytest.mark.parametrize(
