@@ -50,6 +50,9 @@ def home_view(waiting: Sequence[Waiting], rows: Sequence[Mapping[str, Any]], lin
         blocks += drawn
     if len(waiting) > _MOST_WAITING:
         blocks.append(_context(f"… and {len(waiting) - _MOST_WAITING} more: see the sessions' threads"))
+    if others := sorted({str(row["host"]) for row in rows if row.get("hostSeen") is not None}):
+        hosts = ", ".join(f"`{escape(clean(host))}`" for host in others)
+        blocks.append(_context(f"What sessions on {hosts} wait for is not shown here: see their threads."))
     return [*blocks, _header("Sessions"), *list_view(rows)(clean).blocks]
 
 

@@ -34,7 +34,7 @@ def check(kind: str, session: Session) -> int:
 
     session.acting(session.system)
     channel = load_channel(kind, session.settings, session.environ)
-    findings: Sequence[Finding] = tuple(chats.check(channel, session.settings.service))
+    findings: Sequence[Finding] = tuple(chats.check(channel, session.settings.service, session.settings.fleet))
     findings = [replace(one, detail=session.exact(one.detail), remedy=session.exact(one.remedy)) for one in findings]
     ok = all_well(findings)
     if session.json:

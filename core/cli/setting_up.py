@@ -103,7 +103,10 @@ def setup(kind: str, session: Session) -> int:
     person = Conversation(again, session.environ)
     _configured(person, session)
     session.acting(session.system)
-    _set_up_chat(person, kind, session)
+    if session.settings.fleet.behind_gateway:
+        _without_tokens(person, kind, session)
+    else:
+        _set_up_chat(person, kind, session)
     system = _fresh(session).system
     title = CHATS[kind]
     if not (_served(person, kind, title, system) and (record := _first_session(person, kind, title, session, system))):
@@ -126,6 +129,19 @@ def _configured(person: Conversation, session: Session) -> None:
         commands.init(session.config, session.environ)
         person.tell(f"{path} is written")
     person.done(str(session.settings.source or path))
+
+
+def _without_tokens(person: Conversation, kind: str, session: Session) -> None:
+    """Ask for no tokens, which are on the gateway's host. Raises InvalidValue where the chat is not enabled here."""
+    from core.doctor.chats import NO_TOKENS
+
+    person.step("The tokens")
+    if not session.settings.channel(kind).enabled:
+        raise InvalidValue(
+            f"channels.{kind} is not enabled here, and this host of a fleet has no tokens to set it up with",
+            f"copy channels.{kind} from the configuration of a host with `fleet.gateway: true`, then repeat this",
+        )
+    person.done(NO_TOKENS)
 
 
 def _set_up_chat(person: Conversation, kind: str, session: Session) -> None:

@@ -159,6 +159,11 @@ class FleetSettings(NamedTuple):
     gateway: bool = False  #: it may speak with the chats for all hosts
     accept: tuple[str, ...] = ()  #: hosts whose commands are obeyed here
 
+    @property
+    def behind_gateway(self) -> bool:
+        """Whether another host of the fleet speaks with the chats for this one, which so needs no tokens."""
+        return self.enabled and not self.gateway
+
 
 class Settings(NamedTuple):
     """The whole configuration. `source` is the file it came from; None: there is none, and all are defaults.

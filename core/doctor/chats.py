@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator
 from core.base.clock import Deadline
 from core.base.errors import ChannelError, CoreError, StoreBroken
 from core.base.values import replace
-from core.config.settings import ServiceSettings
+from core.config.settings import FleetSettings, ServiceSettings
 from core.model.channel import Channel
 from core.model.health import Finding, State
 from core.process.control import ask
@@ -18,6 +18,9 @@ LIVE_SECONDS = 60.0
 _ECHO_SECONDS = 20.0
 _ASK_SECONDS = 3.0
 _POLL = 0.1
+
+#: What a host says that has no tokens of a chat, and needs none.
+NO_TOKENS = "none are needed here: the tokens are on the hosts of this fleet with `fleet.gateway: true`"
 
 
 def chat(system: System, kind: str) -> Iterator[Finding]:
@@ -32,15 +35,20 @@ def chat(system: System, kind: str) -> Iterator[Finding]:
     except StoreBroken as error:
         yield Finding(f"{kind}: threads", State.UNKNOWN, error.message, error.remedy)
         bound = set()
-    for finding in check(channel, system.settings.service, bound):
+    for finding in check(channel, system.settings.service, system.settings.fleet, bound):
         yield replace(finding, name=f"{kind}: {finding.name}")
 
 
-def check(channel: Channel, service: ServiceSettings, bound: Collection[str] = ()) -> Iterator[Finding]:
+def check(
+    channel: Channel, service: ServiceSettings, fleet: FleetSettings, bound: Collection[str] = ()
+) -> Iterator[Finding]:
     """Ask the chat whether everything is in place, and whether its requests over HTTP can reach the service.
 
-    `bound`: the channels in which threads of sessions are.
+    A host of a fleet that is no gateway asks nothing: it has no tokens. `bound`: the channels in which threads are.
     """
+    if fleet.behind_gateway:
+        yield Finding("tokens", State.OK, f"{NO_TOKENS}; `the-loop {channel.kind} check` there looks at them")
+        return
     yield from channel.check(sorted(bound))
     if channel.webhook() is not None and service.port is None:
         yield Finding(
@@ -58,7 +66,7 @@ def round_trip(system: System, kind: str) -> Iterator[Finding]:
         channel = load_channel(kind, system.settings, system.environ)
         told = _unable(system, channel)
         if told:
-            yield Finding(name, State.UNKNOWN, told, "`the-loop start`, with a way of reading that brings events")
+            yield Finding(name, State.UNKNOWN, told, _remedy(system, kind))
             return
         before = _sensed(system, kind)
         began = Deadline(system.clock, _ECHO_SECONDS)
@@ -83,11 +91,19 @@ def round_trip(system: System, kind: str) -> Iterator[Finding]:
 
 def _unable(system: System, channel: Channel) -> str:
     """Return why no round trip can be tried; "" where it can."""
+    if system.settings.fleet.behind_gateway:
+        return "this host of a fleet does not speak with the chat itself; a gateway's host can try it"
     if not running_service(system.paths.service_lock):
         return "no service is running, and only the service hears"
     if not channel.echoes():
         return "by its way of reading no event reaches the service"
     return "" if channel.default_channel() else "no channel is configured to post in"
+
+
+def _remedy(system: System, kind: str) -> str:
+    if system.settings.fleet.behind_gateway:
+        return f"`the-loop doctor --live` there; the row {kind} of `the-loop status` tells how it stands here"
+    return "`the-loop start`, with a way of reading that brings events"
 
 
 def _sensed(system: System, kind: str) -> str:

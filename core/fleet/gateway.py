@@ -87,7 +87,8 @@ from core.model.message import Fetch, Fetched
 from core.model.posts import NewPost, OutboundKind
 
 _LOG = logging.getLogger(__name__)
-_STANDBY_SECONDS = 2.0  #: between two looks whether the lease is free
+_STANDBY_SECONDS = 4.0  #: between two looks whether the lease has run out: 0.25 statements a second
+_TOLD_SECONDS = 1.0  #: between two looks at least: what gateways are told is mostly that there are posts
 _AWAY_SECONDS = 2.0
 _ROUTES_SECONDS = 5.0  #: for which a list of the routes counts, unless something was told
 _COMMAND_SECONDS = 20.0  #: in which a host has to take a press or a command
@@ -598,8 +599,13 @@ class GatewayDoor:
         return self._own.faults(creation)
 
     def create(self, creation: IncomingCreation) -> PrivateAnswer:
-        """Create a session on this host. Raises CoreError."""
-        return self._own.create(creation)
+        """Create a session on this host, and say so where there are others. Raises CoreError."""
+        told = self._own.create(creation)
+        try:
+            alone = self._directory.hosts().keys() <= {self._host}
+        except (ExchangeAway, Evicted):
+            alone = False  # what was created is there, whoever else is
+        return told if alone else replace(told, text=f"{told.text} New sessions are those of `{self._host}`.")
 
     def task(self, task: IncomingTask) -> Verdict:
         """Take a task: its session is made on this host. Raises StoreBroken."""
@@ -846,7 +852,7 @@ class Poster:
         if unclear and one.sending is not None and _ident(one) not in self._told and one.sending < _CALL_SECONDS:
             raise _Wait(_CALL_SECONDS - one.sending)  # another gateway's request may still be under way
         if unclear and not body.ts:
-            if body.post.only_for and one.sending is not None:
+            if body.post.only_for:
                 raise ChannelError("it may have been shown; this cannot be checked", transient=True, unclear=True)
             found = channel.find(body.post.id, body.channel, body.thread)
             if found is not None:
@@ -995,7 +1001,8 @@ class Gateway:
                 continue
             if lease is None:
                 self._say(True, "ready to be the gateway; another host is it now")
-                self.exchange.wait(_STANDBY_SECONDS)
+                if not stopping.wait(_TOLD_SECONDS):
+                    self.exchange.wait(_STANDBY_SECONDS - _TOLD_SECONDS)  # it is told that the lease was given back
                 continue
             self._serve(Held(lease, self._clock), stopping)
 

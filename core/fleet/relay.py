@@ -77,6 +77,7 @@ from core.session.system import System
 
 _LOG = logging.getLogger(__name__)
 BEAT_SECONDS = 10.0
+_NO_GATEWAY_SECONDS = 2.0  #: between two beats while no gateway speaks, so that one that is back is soon known
 _POLL_SECONDS = 1.0  #: where changes are not told
 _AWAY_SECONDS = 2.0  #: between two attempts to reach the exchange
 _MOST = 200  #: calls that are taken at once
@@ -198,7 +199,7 @@ class Relay:
 
     def _beat(self) -> None:
         standing = self.exchange.beat(Beat(self._version))
-        self._beat_due = Deadline(self._system.clock, BEAT_SECONDS)
+        self._beat_due = Deadline(self._system.clock, BEAT_SECONDS if standing.gateway else _NO_GATEWAY_SECONDS)
         if self._away:
             self._publisher.ask_whole()
             self._publisher.publish()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,9 @@ URL = "THE_LOOP_FLEET_URL"
 IN_MEMORY = "memory:"  #: an exchange of this process alone: for a look at the relay, and for tests
 FLEET_ROW, GATEWAY_ROW = "fleet", "gateway"
 
+#: What `status` says where the settings ask for turns that are shown as they run.
+NOT_LIVE = "in a fleet a turn is not shown as it runs: its progress and its answer are posts"
+
 
 @dataclass(frozen=True)
 class Joined:
@@ -46,9 +50,14 @@ class Joined:
         for channel in self.channels:
             self.relay.join(channel.taker, wakes[channel.kind])
         made = [Worker("fleet", 3, self.relay.run), Worker("publisher", 2, self.publisher.run)]
+        wakes_at_stop = [self.publisher.wake]
         if self.gateway is not None:
             self.gateway.doors.update(doors)
             made.append(Worker("gateway", 2, self.gateway.run))
+            wakes_at_stop.append(self.gateway.exchange.wake)
+        # what waits for the exchange does not see that it is to stop; a stage is told in this order
+        made.append(Worker("fleet-bell", 2, _ringing(wakes_at_stop)))
+        made.append(Worker("relay-bell", 3, _ringing([self.relay.wake])))
         return tuple(made)
 
     def talk(self, request: Mapping[str, Any], peer: Peer) -> None:
@@ -77,6 +86,17 @@ def _host(row: HostRow) -> dict[str, Any]:
         "ageSeconds": None if row.seen_at is None else round(row.age),
         "stopped": row.stopped,
     }
+
+
+def _ringing(wakes: Sequence[Callable[[], None]]) -> Callable[[threading.Event], None]:
+    """Return a worker that wakes others once they are to stop."""
+
+    def run(stopping: threading.Event) -> None:
+        stopping.wait()
+        for wake in wakes:
+            wake()
+
+    return run
 
 
 def host_name(settings: FleetSettings) -> str:
@@ -135,6 +155,9 @@ def join(
             tell_gateway,
             connections.sent,
         )
+    for channel in channels:
+        if channel.live():
+            connections.note(channel.kind, NOT_LIVE)
     relayed = tuple(RelayChannel(channel, system, relay, gateway=settings.fleet.gateway) for channel in channels)
     return Joined(relayed, relay, publisher, gateway)
 

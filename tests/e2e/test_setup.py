@@ -142,3 +142,23 @@ def test_without_a_terminal_it_says_so(fresh: Product) -> None:
     assert done.code == 1
     assert "in a terminal" in done.err
     assert not fresh.paths.root.exists()
+
+
+def test_a_host_behind_a_gateway_is_asked_for_no_token(workspace: WorkspaceThread, fresh: Product) -> None:
+    """The chat's block has to be there, as on the gateway's host; then the tokens are said to be there."""
+    block: dict[str, object] = {"apiUrl": workspace.api_url}
+    document = {**fresh.document(), "standingSessions": {"enabled": False}, "channels": {"slack": block}}
+    document["fleet"] = {"enabled": True, "host": "build"}
+    fresh.configure(yaml.safe_dump(document))
+    with talk(fresh) as terminal:
+        told = terminal.wait("fleet.gateway: true")
+        terminal.ended()
+    assert "channels.slack is not enabled here" in " ".join(told.split())
+
+    block |= {"enabled": True, "channel": "C0123456789", "authorizedUsers": ["U0123456789"]}
+    fresh.configure(yaml.safe_dump(document))
+    with talk(fresh, THE_LOOP_FLEET_URL="memory:") as terminal:
+        assert "Bot token" not in terminal.wait("none are needed here")
+    checked = fresh.cli("slack", "check")
+    assert checked.code == 0
+    assert "the tokens are on the hosts of this fleet" in " ".join(checked.out.split())

@@ -146,9 +146,7 @@ class Host:
     def stop(self) -> None:
         """End the life in order."""
         self._stopping.set()
-        self.joined.relay.wake()
         self.outbound.wake()
-        self.joined.publisher.wake()
         for thread in self._threads:
             thread.join(15)
             assert not thread.is_alive(), f"a thread of {self.name} goes on"

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,14 @@ import pytest
 
 from core.base.errors import ChannelError, CoreError, Refused, StoreBroken, UnknownSession
 from core.base.values import replace
-from core.fleet.exchange import ExchangeAway, LeaseLost, NewCall, PlaceRefused
-from core.fleet.memory import MemoryFleet
+from core.fleet.exchange import ExchangeAway, Lease, LeaseLost, NewCall, PlaceRefused
+from core.fleet.memory import MemoryFleet, MemoryGateway
 from core.model.asking import Role
-from core.model.channel import IncomingChange, Swept, Verdict
+from core.model.channel import IncomingChange, IncomingCreation, PrivateAnswer, Swept, Verdict
 from core.model.message import Attachment, MessageState
-from core.model.posts import Mark, OutboundKind
+from core.model.posts import Mark, NewPost, OutboundKind
+from core.model.reasons import Reason
+from core.service.fleet import NOT_LIVE
 from tests.support.chat import HOME, TEAM
 from tests.support.clocks import MovedClock
 from tests.support.fleethost import Host, Room, ordered, reply_to, room_like, write
@@ -509,6 +512,39 @@ def test_an_unclear_failure_is_looked_into_by_the_gateway(rig: Rig, pair: tuple[
     assert rig.room.texts(build.thread("guide")) == ["once"]
 
 
+def test_a_note_for_one_person_is_not_repeated_where_its_fate_is_unclear(rig: Rig, pair: tuple[Host, Host]) -> None:
+    """It cannot be looked for: not after the chat's answer was lost, nor after the fleet's database lost its row."""
+    gate, build = pair
+    lost = ChannelError("Slack: timed out", transient=True, unclear=True, retry_after=0.2)
+    rig.room.faults.append(("lost", lost))
+    shown = _whisper(build, 1)
+    wait_until(lambda: build.state(shown) == "sent", "it counts as shown")
+    gate.stop()
+    gone = _whisper(build, 2)
+    wait_until(lambda: build.state(gone) == "sending" and rig.fleet.tables.posts, "it is handed over")
+    build.stop()
+    rig.fleet.tables.posts.clear()
+
+    build.up()
+    gate.up()
+    wait_until(lambda: build.state(gone) == "sent", "it counts as shown, too", 30)
+
+    assert rig.room.texts(build.thread("guide")) == ["note 1"]
+    for ident in (shown, gone):
+        row = build.system.outbox.get(ident)
+        assert row is not None
+        assert row.reason is Reason.MAYBE_SHOWN
+
+
+def _whisper(host: Host, number: int) -> str:
+    """Commit a note that only U1 is to see, and return its id."""
+    thread, ident = host.thread("guide"), f"p-whisper-{number}"
+    note = NewPost(ident, ident, OutboundKind.NOTE, f"s-{host.name}-guide", "guide", "slack", f"note {number}")
+    host.system.outbox.add([replace(note, channel=HOME, thread=thread, only_for="U1")])
+    host.outbound.wake()
+    return ident
+
+
 def test_a_host_cannot_write_into_another_hosts_thread(rig: Rig, pair: tuple[Host, Host]) -> None:
     """Neither the exchange nor the gateway lets it: not by the place, not by the body, not by an edit."""
     from core.fleet.envelope import Say, written_post
@@ -636,6 +672,20 @@ def test_a_command_is_done_by_the_host_that_has_the_session(rig: Rig, pair: tupl
     assert isinstance(missing, UnknownSession)
 
 
+def test_whoever_creates_a_session_is_told_where(
+    pair: tuple[Host, Host], rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is made at the gateway's host, whichever one that is."""
+    gate, _ = pair
+    wait_until(lambda: rig.room.doors, "the gateway serves")
+    monkeypatch.setattr(gate.door, "create", lambda creation: PrivateAnswer("new is created."))
+    creation = IncomingCreation("slack", "U1", "ann", "new", "", "work", "", "", HOME, None)
+
+    told = rig.room.doors[0].create(creation)
+
+    assert told.text == "new is created. New sessions are those of `gate`."
+
+
 def test_to_a_silent_host_no_command_is_sent(rig: Rig, pair: tuple[Host, Host]) -> None:
     """Whoever commands is told at once that nothing was done, and since when the host was not heard of."""
     _, build = pair
@@ -723,6 +773,67 @@ def test_a_gateway_without_its_lease_closes_its_socket(rig: Rig, pair: tuple[Hos
     wait_until(lambda: build.taken("guide") == ["late"], "it arrived by whoever has the lease")
 
     assert {gate.name, spare.name} >= {rig.fleet.tables.holder}
+
+
+def test_a_standby_takes_what_is_given_back_and_asks_seldom(
+    rig: Rig, pair: tuple[Host, Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fleet in which nothing happens costs 0.3 statements a second for it; a clean stop is known at once."""
+    gate, _ = pair
+    asked: list[float] = []
+    lease = MemoryGateway.lease
+
+    def counted(exchange: MemoryGateway, *given: float) -> Lease | None:
+        asked.append(time.monotonic())
+        return lease(exchange, *given)
+
+    monkeypatch.setattr(MemoryGateway, "lease", counted)
+    spare = rig.host("spare", gateway=True, room=rig.room).up()
+    time.sleep(2)  # what was published at its start has rung
+    began = len(asked)
+    time.sleep(8)
+    assert len(asked) - began <= 3
+
+    gate.stop()
+    wait_until(lambda: rig.fleet.tables.holder == spare.name, "the other one has it", 2)
+
+
+def test_a_gateway_that_is_back_is_soon_known(rig: Rig, pair: tuple[Host, Host]) -> None:
+    """While none speaks a host asks more often, since nothing tells it."""
+    gate, build = pair
+    gate.stop()
+    build.joined.relay._beat_due = None
+    build.joined.relay.wake()
+    wait_until(lambda: "no gateway" in _row(build, "fleet"), "none speaks")
+
+    gate.up()
+
+    wait_until(lambda: "the gateway is gate" in _row(build, "fleet"), "it is known", 5)
+
+
+def test_a_quiet_host_stops_at_once(rig: Rig, pair: tuple[Host, Host]) -> None:
+    """Whoever waits for the exchange is woken: the relay, the publisher, a gateway that stands by."""
+    spare = rig.host("spare", gateway=True, room=rig.room).up()
+    time.sleep(1)
+
+    began = time.monotonic()
+    spare.stop()
+
+    assert time.monotonic() - began < 3
+
+
+def test_turns_that_would_be_shown_as_they_run_are_not_and_status_says_so(rig: Rig) -> None:
+    """Only where the settings ask for them."""
+    gate = rig.host("gate", gateway=True)
+    gate.room.streams = True
+    gate.up()
+    wait_until(lambda: "the gateway is gate" in _row(gate, "fleet"), "it speaks")
+    gate.connections.set("slack", True, "connected")
+    build = rig.host("build").up()
+    wait_until(lambda: "the gateway is gate" in _row(build, "slack"), "its chat is reached by the gateway")
+
+    assert _row(gate, "slack") == f"connected; {NOT_LIVE}"
+    assert NOT_LIVE not in _row(build, "slack")
 
 
 def test_a_fleet_that_is_away_is_told_and_lets_everything_wait(rig: Rig, pair: tuple[Host, Host]) -> None:
