@@ -96,9 +96,17 @@ def test_from_nothing_to_a_first_reply_and_again(workspace: WorkspaceThread, fre
     file = fresh.paths.chat_secrets("slack")
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.read_text() == f"{APP_VARIABLE}={workspace.app_token}\n{BOT_VARIABLE}={workspace.bot_token}\n"
-    seen = [first, second, text, *(path.read_text(errors="replace") for path in _texts(fresh) if path != file)]
+    seen = [first, second, text, *(_held(path) for path in _texts(fresh) if path != file)]
     assert not [one for one in seen if workspace.bot_token in one or workspace.app_token in one]
     assert fresh.cli("slack", "check").code == 0
+
+
+def _held(path: Path) -> str:
+    """Return what the file holds; a report that was taken in meanwhile holds nothing."""
+    try:
+        return path.read_text(errors="replace")
+    except FileNotFoundError:
+        return ""
 
 
 def _texts(product: Product) -> list[Path]:
