@@ -327,9 +327,6 @@ class FleetBlock(Block):
         _FLEET.gateway,
         description="Whether it may be the one host that speaks with the chats for all; it needs their tokens",
     )
-    accept: list[Name] = Field(
-        default_factory=list, description="Hosts whose commands are obeyed here; people reach it through the chat"
-    )
 
 
 class ConfigFile(Block):

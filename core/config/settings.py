@@ -152,12 +152,11 @@ class ServiceSettings(NamedTuple):
 
 
 class FleetSettings(NamedTuple):
-    """Whether this machine's sessions are part of a fleet of hosts, under which name, and what it lets others do."""
+    """Whether this machine is a host of a fleet, under which name, and whether it may speak for all of them."""
 
     enabled: bool = False
     host: str = ""  #: "": this machine's name
     gateway: bool = False  #: it may speak with the chats for all hosts
-    accept: tuple[str, ...] = ()  #: hosts whose commands are obeyed here
 
     @property
     def behind_gateway(self) -> bool:
@@ -253,7 +252,7 @@ def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
         ),
         event_log=EventLogSettings(log["maxBytes"], log["keep"], log["includeText"]),
         service=ServiceSettings(service["host"], service["port"], service["tokenEnv"]),
-        fleet=FleetSettings(fleet["enabled"], fleet["host"], fleet["gateway"], tuple(fleet["accept"])),
+        fleet=FleetSettings(fleet["enabled"], fleet["host"], fleet["gateway"]),
         source=source,
     )
 
