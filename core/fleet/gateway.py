@@ -50,6 +50,7 @@ from core.fleet.envelope import (
 from core.fleet.exchange import (
     LEASE_SECONDS,
     SILENT_SECONDS,
+    BlobGone,
     Evicted,
     ExchangeAway,
     GatewayExchange,
@@ -99,6 +100,7 @@ _CALL_SECONDS = 45.0  #: after which no request of a gateway is under way any mo
 _HANDS = 4  #: threads that speak
 _POSTS = 20  #: of each channel that are looked at
 _HEARD_SECONDS = 15.0  #: in which every host that lives beats, once the exchange is there again
+_TIDY_SECONDS = 3_600.0  #: between two removals of answers and files that nobody fetched
 _TELL_SILENT_SECONDS = 60.0  #: of silence, before a thread is told that its host is not heard of
 
 
@@ -710,12 +712,14 @@ class Poster:
         self._fetches: dict[str, WaitingPost] = {}
         self._own: dict[str, _Own] = {}
         self._kept = _Kept()
+        self._tidy_due = Deadline(clock, 0)
 
     def run(self) -> None:
         """Say what is to be said until the lease is lost."""
         with ThreadPoolExecutor(_HANDS, "poster") as hands:
             while not self._held.lost:
                 try:
+                    self._tidy()
                     rest = self.turn(hands)
                 except LeaseLost:
                     self._held.lose()
@@ -725,6 +729,12 @@ class Poster:
                     continue
                 self._exchange.wait(rest)
                 self._directory.stale()
+
+    def _tidy(self) -> None:
+        """Remove what nobody fetched in time, once in a while. Raises LeaseLost, ExchangeAway, Evicted."""
+        if self._tidy_due.passed():
+            self._tidy_due = Deadline(self._clock, _TIDY_SECONDS)  # at first: one that fails keeps no post back
+            self._exchange.tidy(self._held.lease)
 
     def turn(self, hands: ThreadPoolExecutor) -> float:
         """Give out what may be said now, and return the seconds until it is worth looking again.
@@ -871,13 +881,17 @@ class Poster:
         return posted
 
     def _posted(self, one: WaitingPost, body: Say, channel: Channel) -> Posted:
+        """Raises ChannelError; where the exchange has the file no more, one that lets the host hand it over again."""
         if body.ts:
             return channel.update(body.post, body.channel, body.ts)
         if not body.blob:
             return channel.post(replace(body.post, path=""), body.channel, body.thread)
         with tempfile.TemporaryDirectory(prefix="the-loop-") as folder:
             path = Path(folder) / (Path(body.post.path).name or "file")
-            path.write_bytes(b"".join(self._exchange.get_blob(one.host, body.blob)))
+            try:
+                path.write_bytes(b"".join(self._exchange.get_blob(one.host, body.blob)))
+            except BlobGone as error:
+                raise ChannelError(error.message, transient=True) from error
             posted = channel.post(replace(body.post, path=str(path)), body.channel, body.thread)
         self._exchange.drop_blob(one.host, body.blob)
         return posted

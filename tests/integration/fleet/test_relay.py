@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,25 @@ import pytest
 
 from core.base.errors import ChannelError, CoreError, Refused, StoreBroken, UnknownSession
 from core.base.values import replace
-from core.fleet.exchange import ExchangeAway, Lease, LeaseLost, NewCall, PlaceRefused
+from core.fleet.exchange import (
+    ANSWER_SECONDS,
+    BLOB_SECONDS,
+    ExchangeAway,
+    Lease,
+    LeaseLost,
+    NewCall,
+    PlaceRefused,
+)
 from core.fleet.memory import MemoryFleet, MemoryGateway
 from core.model.asking import Role
-from core.model.channel import IncomingChange, IncomingCreation, PrivateAnswer, Swept, Verdict
+from core.model.channel import (
+    IncomingChange,
+    IncomingCreation,
+    Posted,
+    PrivateAnswer,
+    Swept,
+    Verdict,
+)
 from core.model.message import Attachment, MessageState
 from core.model.posts import Mark, NewPost, OutboundKind
 from core.model.reasons import Reason
@@ -627,29 +643,71 @@ def test_files_come_with_their_message(rig: Rig, pair: tuple[Host, Host]) -> Non
 def test_a_file_is_attached_by_the_gateway(rig: Rig, pair: tuple[Host, Host], tmp_path: Path) -> None:
     """Its bytes go through the exchange; the gateway posts them under the file's own name."""
     _, build = pair
-    seen: list[tuple[str, bytes]] = []
-    real = rig.room.post
+    seen = _files_posted(rig.room)
 
-    def post(post: Any, channel: str, thread: str) -> Any:
-        if post.path:
-            seen.append((Path(post.path).name, Path(post.path).read_bytes()))
-        return real(post, channel, thread)
-
-    rig.room.post = post  # type: ignore[method-assign]
-    file = tmp_path / "chart.csv"
-    file.write_bytes(b"1,2\n")
-    from core.model.posts import NewPost
-
-    ident = "p-post-1-file"
-    attached = NewPost(
-        ident, ident, OutboundKind.ATTACHMENT, "s-build-guide", "guide", "slack", "chart", path=str(file)
-    )
-    build.system.outbox.add([attached])
-    build.outbound.wake()
+    ident = _attach(build, tmp_path / "chart.csv")
     wait_until(lambda: build.state(ident) == "sent", "it was posted")
 
     assert seen == [("chart.csv", b"1,2\n")]
     assert not rig.fleet.tables.blobs
+
+
+def test_a_file_that_is_gone_from_the_exchange_is_handed_over_again(
+    rig: Rig, pair: tuple[Host, Host], tmp_path: Path
+) -> None:
+    """Its post waited for longer than files are kept; nothing behind it in the channel waits for ever."""
+    gate, build = pair
+    gate.stop()
+    seen = _files_posted(rig.room)
+    ident = _attach(build, tmp_path / "chart.csv")
+    wait_until(lambda: rig.fleet.tables.posts, "it was handed over")
+    rig.fleet.tables.blobs.clear()
+
+    gate.up()
+    wait_until(lambda: build.state(ident) == "sent", "it was posted")
+
+    assert seen == [("chart.csv", b"1,2\n")]
+
+
+def _files_posted(room: Room) -> list[tuple[str, bytes]]:
+    """Return the list of names and contents of the files that are posted from now on."""
+    seen: list[tuple[str, bytes]] = []
+    real = room.post
+
+    def post(post: NewPost, channel: str, thread: str) -> Posted:
+        if post.path:
+            seen.append((Path(post.path).name, Path(post.path).read_bytes()))
+        return real(post, channel, thread)
+
+    room.post = post  # type: ignore[method-assign]
+    return seen
+
+
+def _attach(host: Host, file: Path) -> str:
+    """Commit a post of `guide` with a file, and return its id."""
+    file.write_bytes(b"1,2\n")
+    ident, uid = "p-post-1-file", f"s-{host.name}-guide"
+    post = NewPost(ident, ident, OutboundKind.ATTACHMENT, uid, "guide", "slack", "chart", path=str(file))
+    host.system.outbox.add([post])
+    host.outbound.wake()
+    return ident
+
+
+def test_what_nobody_fetched_in_time_is_removed(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gateway sees to it from time to time: the database does not grow with files and answers."""
+    monkeypatch.setattr("core.fleet.gateway._TIDY_SECONDS", 0.1)
+    build = rig.host("build").up()
+    exchange, tables = build.joined.relay.exchange, rig.fleet.tables
+    exchange.put_blob("0" * 32, [b"nobody's"])
+    tables.answers["1" * 32] = "{}", rig.clock.now() + timedelta(seconds=ANSWER_SECONDS)
+    rig.host("gate", gateway=True, room=rig.room).up()
+    rig.served()
+    kept = bool(tables.blobs and tables.answers)
+
+    rig.clock.move(seconds=BLOB_SECONDS + 1)
+    wait_until(lambda: not tables.blobs and not tables.answers, "both are removed")
+
+    assert kept
 
 
 # ------------------------------------------------------------ presses and commands
