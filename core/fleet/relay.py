@@ -231,6 +231,8 @@ class Relay:
         with self._lock:
             for handed in self._handed.values():
                 handed.since = Deadline(self._system.clock, 0)
+            self._showing.clear()
+            self._show_next.clear()
 
     def _wait(self, stopping: threading.Event) -> None:
         if self._away:
@@ -468,6 +470,7 @@ class Relay:
             _LOG.debug("status not shown", extra={"reason": str(error)})
             with self._lock:
                 self._showing.pop(place, None)
+                self._show_next.pop(place, None)
 
     def _shown(self, key: str) -> None:
         with self._lock:
@@ -555,7 +558,7 @@ class Taker:
         ):
             self._fetch(door)
             while not stopping():
-                self._try_again(door, taking)
+                self._try_again(door, taking, stopping)
                 batch = self._batch()
                 for kind, group in groupby(batch, key=lambda pair: type(pair[1])):
                     calls = list(group)
@@ -615,12 +618,12 @@ class Taker:
         """Return the reply as late as it is now: it may have waited for this host."""
         return replace(reply, confirm=self._real.late(reply.ts))
 
-    def _try_again(self, door: CoreApi, taking: ThreadPoolExecutor) -> None:
+    def _try_again(self, door: CoreApi, taking: ThreadPoolExecutor, stopping: Callable[[], bool]) -> None:
         due = [entry for entry in self._again if entry[0].passed()]
         self._again = [entry for entry in self._again if not entry[0].passed()]
         if due:
             calls: list[tuple[Call, CallBody]] = [(call, Reply(reply)) for _, call, reply in due]
-            self._receive(door, taking, calls, lambda: False)
+            self._receive(door, taking, calls, stopping)
 
     # ------------------------------------------------------------ the others
 

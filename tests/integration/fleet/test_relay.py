@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from core.model.asking import Role
 from core.model.channel import (
     IncomingChange,
     IncomingCreation,
+    IncomingReply,
     Posted,
     PrivateAnswer,
     Swept,
@@ -262,6 +263,29 @@ def test_a_store_that_cannot_commit_keeps_the_row_in_the_fleet(
     assert rig.waiting() == ["reply"]
     wait_until(lambda: build.taken("guide") == ["later"], "it was stored then")
     wait_until(lambda: not rig.waiting(), "and removed")
+
+
+def test_a_host_whose_store_is_broken_stops_nevertheless(
+    rig: Rig, pair: tuple[Host, Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reply that could not be taken is tried again until then, and stays in the fleet."""
+    monkeypatch.setattr("core.fleet.relay._AGAIN_SECONDS", 0.0)
+    _, build = pair
+    asked = list[int]()
+
+    def receive(replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict | None, ...]], None]) -> None:
+        asked.append(1)
+        if len(asked) > 1:
+            raise StoreBroken("the disk is full")
+        taken((None,))
+
+    monkeypatch.setattr(build.door, "receive", receive)
+    write(rig.room, reply_to(build.thread("guide"), "later", 1))
+    wait_until(lambda: len(asked) > 1, "it was tried again")
+
+    build.stop()
+
+    assert rig.waiting() == ["reply"]
 
 
 def test_an_engine_that_lost_its_last_commits_loses_nothing(rig: Rig, pair: tuple[Host, Host]) -> None:
@@ -602,6 +626,26 @@ def test_marks_and_statuses_are_shown_by_the_gateway(rig: Rig, pair: tuple[Host,
     wait_until(lambda: (build.thread("guide"), "") in rig.room.statuses, "the last status is shown")
 
     assert rig.room.statuses[0] == (build.thread("guide"), "is working…")
+
+
+def test_a_status_that_an_older_engine_has_lost_keeps_no_later_one_back(rig: Rig, pair: tuple[Host, Host]) -> None:
+    """Nobody will ever tell what became of it."""
+    gate, build = pair
+    [channel] = build.joined.channels
+    thread = build.thread("guide")
+    before = rig.fleet.snapshot()
+    gate.stop()
+    channel.status(HOME, thread, "is working…")
+    rig.fleet.away("it is put back")
+    wait_until(lambda: build.joined.relay.away, "the host knows it")
+    rig.fleet.restore(before)
+    rig.fleet.away("")
+    build.wait_published()
+
+    channel.status(HOME, thread, "is waiting")
+    gate.up()
+
+    wait_until(lambda: (thread, "is waiting") in rig.room.statuses, "the later one is shown")
 
 
 def test_a_thread_is_read_by_the_gateway(rig: Rig, pair: tuple[Host, Host]) -> None:
