@@ -381,7 +381,38 @@ _POSTS: Mapping[str, tuple[type[Any], Callable[[Any], Any]]] = {
 }
 
 
-# ------------------------------------------------------------ who may write
+# ------------------------------------------------------------ what hosts publish
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a host tells of a thread besides its route."""
+
+    life: str = ""  #: another one at each start of the host's service
+    begins: str = ""  #: where a sweep begins that has no cursor
+    closed: bool = False  #: it is bound no more, and only posts go there
+    waiting: tuple[str, ...] = ()  #: the latest replies that wait for their turn
+    taken: tuple[str, ...] = ()  #: the latest replies that the host has besides
+
+
+def written_facts(facts: Facts) -> str:
+    """Return what is told of a thread, as the gateway reads it."""
+    return json.dumps(_plain(facts), separators=(",", ":"))
+
+
+def read_facts(text: str) -> Facts:
+    """Return them; what cannot be read is as if it were not there."""
+    try:
+        found = json.loads(text)
+        return Facts(
+            str(found.get("life", "")),
+            str(found.get("begins", "")),
+            bool(found.get("closed", False)),
+            tuple(map(str, found.get("waiting", ()))),
+            tuple(map(str, found.get("taken", ()))),
+        )
+    except (ValueError, TypeError, AttributeError):
+        return Facts()
 
 
 def written_members(members: Sequence[str] | None) -> str:

@@ -13,10 +13,10 @@ import json
 import logging
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ from core.fleet.envelope import (
     Show,
     SweptThread,
     Unreadable,
+    read_facts,
     read_members,
     without_words,
 )
@@ -106,32 +107,6 @@ _TELL_SILENT_SECONDS = 60.0  #: of silence, before a thread is told that its hos
 
 def _utc(moment: datetime | None) -> str:
     return f"{moment:%H:%M} UTC" if moment is not None else "no time"
-
-
-@dataclass
-class _Facts:
-    """What a host tells of a thread besides its route."""
-
-    life: str = ""
-    begins: str = ""
-    closed: bool = False
-    waiting: tuple[str, ...] = ()
-    taken: tuple[str, ...] = ()
-
-
-def _facts(text: str) -> _Facts:
-    """Return them; what cannot be read is as if it were not there."""
-    try:
-        found = json.loads(text)
-        return _Facts(
-            str(found.get("life", "")),
-            str(found.get("begins", "")),
-            bool(found.get("closed", False)),
-            tuple(map(str, found.get("waiting", ()))),
-            tuple(map(str, found.get("taken", ()))),
-        )
-    except (ValueError, TypeError, AttributeError):
-        return _Facts()
 
 
 class Directory:
@@ -348,7 +323,7 @@ class GatewayDoor:
             if routed is None:
                 verdicts.append(Verdict.DROPPED)
                 continue
-            facts = _facts(routed.route.facts)
+            facts = read_facts(routed.route.facts)
             if reply.unordered:
                 self._unordered.add(routed.route.place)
             kept = reply if _may_write(routed, reply.author) and not reply.is_bot else without_words(reply)
@@ -362,12 +337,18 @@ class GatewayDoor:
     def _route_of(self, reply: IncomingReply) -> RoutedThread | None:
         """Return whose thread it is; None: nobody's. Raises StoreBroken."""
         place = Place(reply.channel_kind, reply.team, reply.channel, reply.thread)
-        try:
+        with self._asking():
             found = self._directory.route(place)
+        return None if found is None or read_facts(found.route.facts).closed else found
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Raise StoreBroken where the fleet cannot be asked, and note that what comes now may be missed."""
+        try:
+            yield
         except (ExchangeAway, Evicted) as error:
             self._sender.gap(self._chat)
             raise StoreBroken(error.message, error.remedy) from error
-        return None if found is None or _facts(found.route.facts).closed else found
 
     def _call(self, routed: RoutedThread, body: CallBody, ident: str, seconds: float | None = None) -> NewCall:
         kind, written = envelope.written_call(body)
@@ -426,15 +407,12 @@ class GatewayDoor:
     def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
         """Return the threads of all hosts: a sweep begins. Raises StoreBroken."""
         self._directory.stale()
-        try:
+        with self._asking():
             routes = self._directory.routes()
-        except (ExchangeAway, Evicted) as error:
-            self._sender.gap(self._chat)
-            raise StoreBroken(error.message, error.remedy) from error
         self._sweep_gaps, self._looked = self._sender.gaps(self._chat), set()
         found = []
         for place, routed in routes.items():
-            facts = _facts(routed.route.facts)
+            facts = read_facts(routed.route.facts)
             if (place.kind, place.team) != (channel_kind, team) or facts.closed:
                 continue
             unseen = self._seen_lives.get(place) != facts.life
@@ -459,14 +437,11 @@ class GatewayDoor:
     def swept(self, channel_kind: str, team: str, swept: Swept) -> None:
         """Move the thread's cursor for all gateways, and tell its host what it has to know. Raises StoreBroken."""
         place = Place(channel_kind, team, swept.channel, swept.thread)
-        try:
+        with self._asking():
             routed = self._directory.route(place)
-        except (ExchangeAway, Evicted) as error:
-            self._sender.gap(self._chat)
-            raise StoreBroken(error.message, error.remedy) from error
         if routed is None:
             return
-        facts, route = _facts(routed.route.facts), routed.route
+        facts, route = read_facts(routed.route.facts), routed.route
         same = route.cursor == swept.cursor and route.shared == swept.shared and not swept.caught_up
         waited = (
             place in self._unordered
@@ -678,13 +653,6 @@ class _Own:
     told: bool = False
 
 
-@dataclass
-class _Kept:
-    """What this gateway knows of threads that it has posted to."""
-
-    posts: dict[tuple[str, str], set[str]] = field(default_factory=dict)
-
-
 class Poster:
     """Says what the hosts hand over."""
 
@@ -708,10 +676,11 @@ class Poster:
         self._lanes: dict[tuple[str, str], _Lane] = {}
         self._clear: set[str] = set()  #: ids of posts that certainly do not stand in the chat
         self._again: dict[str, Deadline] = {}  #: by post: until then it is left alone
-        self._told: set[str] = set()  #: what was logged already
+        self._begun: set[str] = set()  #: posts for which this gateway itself has asked the chat
+        self._logged: set[str] = set()
         self._fetches: dict[str, WaitingPost] = {}
         self._own: dict[str, _Own] = {}
-        self._kept = _Kept()
+        self._messages: dict[tuple[str, str], set[str]] = {}  #: by channel and thread: those known to stand there
         self._tidy_due = Deadline(clock, 0)
 
     def run(self) -> None:
@@ -758,7 +727,7 @@ class Poster:
                 continue
             if isinstance(body, FetchFiles):
                 continue
-            lane = ("say", one.post.place.channel) if isinstance(body, (Say, Read)) else (one.post.kind, "")
+            lane = _lane_of(one, body)
             if lane in taken:
                 continue  # what comes first goes first
             taken.add(lane)
@@ -792,8 +761,8 @@ class Poster:
         return _TURN_SECONDS
 
     def _log_once(self, ident: str, what: str, reason: str) -> None:
-        if ident not in self._told:
-            self._told.add(ident)
+        if ident not in self._logged:
+            self._logged.add(ident)
             _LOG.error(what, extra={"reason": reason})
 
     # ------------------------------------------------------------ one post
@@ -816,6 +785,7 @@ class Poster:
         with failpoint(Failpoint.FLEET_POSTED):
             self._exchange.posted(self._held.lease, one.host, PostResult(one.post.id, envelope.written_result(result)))
         self._clear.discard(_ident(one))
+        self._begun.discard(_ident(one))
         self._again.pop(_ident(one), None)
 
     def _check(self, one: WaitingPost, body: envelope.PostBody, channel: Channel) -> None:
@@ -839,7 +809,7 @@ class Poster:
 
     def _is_in_thread(self, body: Say, channel: Channel) -> bool:
         """Return whether what is to be edited stands in the thread that the host may write to."""
-        known = self._kept.posts.setdefault((body.channel, body.thread), set())
+        known = self._messages.setdefault((body.channel, body.thread), set())
         if body.ts not in known:
             known.update(post.ts for post in channel.read_thread(body.channel, body.thread).posts)
         return body.ts in known
@@ -859,7 +829,7 @@ class Poster:
     def _say(self, one: WaitingPost, body: Say, channel: Channel) -> ResultBody:
         """Post or edit, once: what may stand there is looked for first. Raises ChannelError, _Wait, LeaseLost."""
         unclear = (one.sending is not None or body.again) and _ident(one) not in self._clear
-        if unclear and one.sending is not None and _ident(one) not in self._told and one.sending < _CALL_SECONDS:
+        if unclear and one.sending is not None and _ident(one) not in self._begun and one.sending < _CALL_SECONDS:
             raise _Wait(_CALL_SECONDS - one.sending)  # another gateway's request may still be under way
         if unclear and not body.ts:
             if body.post.only_for:
@@ -871,11 +841,11 @@ class Poster:
             raise _Wait(0.0)
         if self._held.lost:
             raise LeaseLost
-        self._told.add(_ident(one))
+        self._begun.add(_ident(one))
         with failpoint(Failpoint.FLEET_POST):
             posted = self._posted(one, body, channel)
         if posted.ts:
-            self._kept.posts.setdefault((body.channel, body.thread or posted.ts), set()).add(posted.ts)
+            self._messages.setdefault((body.channel, body.thread or posted.ts), set()).add(posted.ts)
         if not body.ts and not body.post.only_for and channel.echoes():
             self._sent(channel.kind)
         return posted
@@ -908,8 +878,8 @@ class Poster:
             return True
         if error.transient and error.retry_after is not None:
             self._again[_ident(one)] = Deadline(self._clock, error.retry_after)
+            lane = _lane_of(one, body)
             with self._lock:
-                lane = ("say", one.post.place.channel) if isinstance(body, (Say, Read)) else (one.post.kind, "")
                 if lane in self._lanes:
                     self._lanes[lane].free = Deadline(self._clock, error.retry_after)
             return True
@@ -967,6 +937,11 @@ class Poster:
 def _ident(one: WaitingPost) -> str:
     """Return what tells a post from all others of all hosts."""
     return f"{one.host} {one.post.id}"
+
+
+def _lane_of(one: WaitingPost, body: envelope.PostBody) -> tuple[str, str]:
+    """Return where the post waits for its turn: with the others of its channel, or of its kind."""
+    return ("say", one.post.place.channel) if isinstance(body, (Say, Read)) else (one.post.kind, "")
 
 
 def _at(one: RoutedThread) -> tuple[str, str]:

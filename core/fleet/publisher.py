@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from core.base.clock import Deadline
 from core.base.errors import CoreError
 from core.base.values import replace
-from core.fleet.envelope import written_members
+from core.fleet.envelope import Facts, written_facts, written_members
 from core.fleet.exchange import ExchangeAway, HostExchange, Place, PublishedSession, Route
 from core.lifecycle.announce import HOST_UID
 from core.lifecycle.look import list_standing
@@ -100,7 +100,7 @@ class Publisher:
                 shown[binding.uid] = _with(shown[binding.uid], self._route(binding))
         for place, waits in self._left(waiting, threads, bindings).items():
             if waits.post.uid in shown:
-                closed = Route(place, "", facts=json.dumps({"closed": True}))
+                closed = Route(place, "", facts=written_facts(Facts(closed=True)))
                 shown[waits.post.uid] = _with(shown[waits.post.uid], closed)
         return shown
 
@@ -127,14 +127,14 @@ class Publisher:
 
     def _route(self, binding: Binding) -> Route:
         replies = self._system.inbox.of_thread(binding)[-_KNOWN:]
-        facts = {
-            "life": self._life,
-            "begins": binding.swept_to,
-            "waiting": [ts for ts, waits in replies if waits],
-            "taken": [ts for ts, waits in replies if not waits],
-        }
+        facts = Facts(
+            self._life,
+            binding.swept_to,
+            waiting=tuple(ts for ts, waits in replies if waits),
+            taken=tuple(ts for ts, waits in replies if not waits),
+        )
         place = Place(binding.channel_kind, binding.team, binding.channel, binding.thread)
-        return Route(place, binding.cursor, binding.shared, json.dumps(facts, separators=(",", ":")))
+        return Route(place, binding.cursor, binding.shared, written_facts(facts))
 
     def _left(
         self, waiting: Iterable[OutboxRow], bound: set[tuple[str, str, str]], bindings: Sequence[Binding]

@@ -107,6 +107,11 @@ class _Handed:
     result: ResultBody = None
     told: bool = False
 
+    @property
+    def told_failed(self) -> bool:
+        """Whether a failure was told: it is kept until the same thing is tried anew."""
+        return self.done and self.told and isinstance(self.result, Failed)
+
 
 class Relay:
     """The host's way through the exchange. Its methods may be called from any thread."""
@@ -140,7 +145,6 @@ class Relay:
         self._standing: Standing | None = None
         self._away = "the fleet's database was not asked yet"
         self._beat_due: Deadline | None = None
-        self._read: set[str] = set()
 
     @property
     def host(self) -> str:
@@ -192,9 +196,7 @@ class Relay:
             self._settle(self._over())
             self._learn()
             self._forget()
-        except ExchangeAway as error:
-            self._lose(str(error))
-        except (Evicted, SecondIncarnation, LayoutUnknown) as error:
+        except (ExchangeAway, Evicted, SecondIncarnation, LayoutUnknown) as error:
             self._lose(str(error))
 
     def _beat(self) -> None:
@@ -238,13 +240,12 @@ class Relay:
         if self._away:
             stopping.wait(_AWAY_SECONDS)
             return
-        listening = self._standing is not None and self._standing.listening
-        waits = [BEAT_SECONDS if listening else _POLL_SECONDS]
+        waits = [BEAT_SECONDS if self.listening else _POLL_SECONDS]
         if self._beat_due is not None:
             waits.append(max(0.05, self._beat_due.remaining()))
         waits += [max(0.05, deadline.remaining()) for deadline, _ in self._later]
-        if any(handed.done and not handed.told for handed in list(self._handed.values())) or self._told_ones():
-            waits.append(0.5)
+        if any(handed.done and not handed.told_failed for handed in list(self._handed.values())):
+            waits.append(0.5)  # its row says soon that it knows
         self.exchange.wait(min(waits))
 
     # ------------------------------------------------------------ calls
@@ -342,14 +343,6 @@ class Relay:
             for wake in self._wake.values():
                 wake()
 
-    def _told_ones(self) -> list[tuple[str, _Handed]]:
-        with self._lock:
-            return [
-                (key, handed)
-                for key, handed in self._handed.items()
-                if handed.done and handed.told and not isinstance(handed.result, Failed)
-            ]
-
     def _forget(self) -> None:
         """Remove the results of posts that are recorded as sent, or as given up; others are asked for again."""
         with self._lock:
@@ -384,7 +377,7 @@ class Relay:
         """
         with self._lock:
             handed = self._handed.get(key)
-            if handed is not None and handed.done and not (isinstance(handed.result, Failed) and handed.told):
+            if handed is not None and handed.done and not handed.told_failed:
                 handed.told, handed.post_id, handed.kept = True, post_id, kept
                 return handed.result
             waits = handed is not None and not handed.done and not handed.since.passed()
@@ -434,10 +427,7 @@ class Relay:
         return _Handed(post_id, Deadline(clock, 0), Deadline(clock, _PUBLISHED_SECONDS))
 
     def _waits(self) -> str:
-        gateway = self._standing.gateway if self._standing else ""
-        return (
-            _WAITS if gateway else "no gateway of the fleet speaks with the chat now; it waits in the fleet's database"
-        )
+        return _WAITS if self._standing and self._standing.gateway else _NO_GATEWAY
 
     def _asked(self, call: Callable[[], None]) -> None:
         """Ask the exchange. Raises HandedOver where that cannot be done: nothing is lost by asking again."""
@@ -541,7 +531,7 @@ class Taker:
         self._waiting: queue.SimpleQueue[tuple[Call, CallBody]] = queue.SimpleQueue()
         self._again: list[tuple[Deadline, Call, IncomingReply]] = []
         self._caught: dict[tuple[str, str], int] = {}  #: by thread: replies that were new since a sweep began
-        self._fetching: dict[str, str] = {}  #: by the key of what was handed over: the message
+        self._fetching: set[str] = set()  #: the keys of files that were asked for
         self._door: CoreApi | None = None
 
     def put(self, call: Call, body: CallBody) -> None:
@@ -694,7 +684,7 @@ class Taker:
         except StoreBroken as error:
             _LOG.warning("it cannot be seen which files are wanted", extra={"reason": str(error)})
             return
-        self._fetching = {}
+        self._fetching = set()
         for fetch in wanted:
             row = self._system.inbox.get(fetch.message_id)
             if row is None or row.message.address is None:
@@ -703,7 +693,7 @@ class Taker:
             place = Place(self.kind, address.team, address.channel, address.thread)
             kind, body = envelope.written_post(FetchFiles(fetch.message_id, fetch.name, fetch.files))
             key = self._relay.key(self.kind, "fetch", fetch.message_id)
-            self._fetching[key] = fetch.message_id
+            self._fetching.add(key)
             post = HostPost(key, uid, place, RANKS[OutboundKind.NOTE], kind, body)
             try:
                 found = self._relay.result_of(key, "", lambda again, post=post: post, kept=True)  # type: ignore[misc]
@@ -712,7 +702,7 @@ class Taker:
                 elif isinstance(found, Failed):
                     told = tuple(Fetched(file, problem=found.told) for file in fetch.files)
                     door.fetched(fetch.message_id, told)
-                self._fetching.pop(key, None)
+                self._fetching.discard(key)
             except HandedOver:
                 continue
             except (ChannelError, StoreBroken) as error:
@@ -1004,7 +994,7 @@ class RelayChannel:
 
     def _host_post(self, key: str, uid: str, channel: str, thread: str, rank: int, body: PostBody) -> HostPost:
         kind, written = envelope.written_post(body)
-        team = team_of(self._system, self.kind, channel, thread) if thread else ""
+        team = _team_of(self._system, self.kind, channel, thread) if thread else ""
         uid = self._any_session() if uid == HOST_UID else uid
         return HostPost(key, uid, Place(self.kind, team, channel, thread), rank, kind, written)
 
@@ -1014,7 +1004,7 @@ def _no_live() -> ChannelError:
     return ChannelError(reason, transient=False, reason=ChannelError.NOT_ALLOWED)
 
 
-def team_of(system: System, kind: str, channel: str, thread: str) -> str:
+def _team_of(system: System, kind: str, channel: str, thread: str) -> str:
     """Return the team of a thread, as its binding says; of one that is bound no more, that of the others."""
     bindings: Mapping[tuple[str, str], str] = {
         (binding.channel, binding.thread): binding.team for binding in system.bindings.all(kind)

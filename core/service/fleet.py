@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from core.base.errors import CoreError, InvalidValue, Refused
+from core.base.names import NAME_PATTERN
 from core.base.paths import StatePaths
 from core.base.values import dataclass
 from core.config.settings import FleetSettings, Settings
@@ -102,7 +103,7 @@ def _ringing(wakes: Sequence[Callable[[], None]]) -> Callable[[threading.Event],
 def host_name(settings: FleetSettings) -> str:
     """Return this host's name in the fleet. Raises InvalidValue where the machine's own cannot be one."""
     named = settings.host or re.sub(r"[^a-z0-9-]+", "-", platform.node().partition(".")[0].lower()).strip("-")
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,39}", named):
+    if not re.fullmatch(NAME_PATTERN, named):
         raise InvalidValue(f"this machine's name {platform.node()!r} cannot be a host's", "set fleet.host")
     return named
 

@@ -14,6 +14,7 @@ from core.fleet.envelope import (
     AnswerBody,
     CallBody,
     Change,
+    Facts,
     Failed,
     FetchFiles,
     Gap,
@@ -185,6 +186,14 @@ def test_members_come_out_as_they_went_in(members: list[str] | None) -> None:
 
     assert found == (None if members is None else frozenset(members))
     assert envelope.read_members("no json") is None
+
+
+@given(st.builds(Facts, text, text, flag, *[st.lists(text, max_size=3).map(tuple)] * 2))
+def test_facts_come_out_as_they_went_in(facts: Facts) -> None:
+    """What stands there and cannot be read is as if it were not there."""
+    assert envelope.read_facts(envelope.written_facts(facts)) == facts
+    for damaged in ("no json", "[]", "null", '{"waiting":1}'):
+        assert envelope.read_facts(damaged) == Facts()
 
 
 @given(reply)
