@@ -16,7 +16,7 @@ from core.fleet import access
 from core.fleet.exchange import LEASE_SECONDS, Lease, NewCall, PublishedSession, new_id
 from core.fleet.postgres import PostgresFleet, connected
 from tests.support.fleets import BEAT, PostgresRig, made_database, started
-from tests.support.postgres import MISSING, Cluster, programs
+from tests.support.postgres import MISSING, programs, running_cluster
 
 ROWS = 5_000
 LIST_BOUND = 3.0
@@ -35,17 +35,12 @@ def ratios() -> Iterator[Ratio]:
     if found is None:
         print(f"fleet_exchange: left out: {MISSING}", file=sys.stderr)
         return
-    cluster = Cluster(found, {"log_statement": "all"})
-    try:
-        cluster.start()
-        with tempfile.TemporaryDirectory() as folder:
-            rig = PostgresRig(cluster, made_database(cluster), Path(folder))
-            yield _list(rig)
-            yield _at_rest(rig)
-            yield from _failover(rig, Path(folder) / "gate")
-            rig.close()
-    finally:
-        cluster.remove()
+    with running_cluster(found, {"log_statement": "all"}) as cluster, tempfile.TemporaryDirectory() as folder:
+        rig = PostgresRig(cluster, made_database(cluster), Path(folder))
+        yield _list(rig)
+        yield _at_rest(rig)
+        yield from _failover(rig, Path(folder) / "gate")
+        rig.close()
 
 
 def _list(rig: PostgresRig) -> Ratio:
@@ -98,9 +93,8 @@ def _at_rest(rig: PostgresRig) -> Ratio:
 
 
 def _statements(log: Path) -> int:
-    return log.read_text(encoding="utf-8", errors="replace").count("LOG:  execute ") + log.read_text(
-        encoding="utf-8", errors="replace"
-    ).count("LOG:  statement: ")
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return text.count("LOG:  execute ") + text.count("LOG:  statement: ")
 
 
 def _failover(rig: PostgresRig, folder: Path) -> Iterator[Ratio]:

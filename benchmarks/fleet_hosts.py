@@ -23,7 +23,7 @@ from core.fleet.access import Access
 from core.fleet.postgres import connected
 from embedded.workspace.thread import WorkspaceThread
 from tests.support.fleets import made_database
-from tests.support.postgres import MISSING, Cluster, programs
+from tests.support.postgres import MISSING, Cluster, programs, running_cluster
 
 MEMORY_BOUND, SAY_BOUND, REPLY_BOUND = 1.5, 1.1, 1.0
 SINGLE, ROUND_TRIPS = 2.0, 2.5  #: what a reply over two hosts may cost: times that of one host, and round trips
@@ -37,12 +37,8 @@ def ratios() -> Iterator[Ratio]:
     if found is None:
         print(f"fleet_hosts: left out: {MISSING}", file=sys.stderr)
         return
-    cluster = Cluster(found)
-    try:
-        cluster.start()
+    with running_cluster(found) as cluster:
         yield from _measured(cluster)
-    finally:
-        cluster.remove()
 
 
 def _measured(cluster: Cluster) -> Iterator[Ratio]:

@@ -22,7 +22,7 @@ from core.fleet.gateway import Directory, Held, Poster
 from core.model.posts import RANKS
 from embedded.workspace.thread import WorkspaceThread
 from tests.support.fleets import PostgresRig, made_database, started
-from tests.support.postgres import MISSING, Cluster, programs
+from tests.support.postgres import MISSING, programs, running_cluster
 
 _NEVER = 1e9  #: seconds of the simulated clock
 
@@ -43,13 +43,8 @@ def ratios() -> Iterator[Ratio]:
     if found is None:
         print(f"fleet_posts: left out: {MISSING}", file=sys.stderr)
         return
-    cluster = Cluster(found)
-    try:
-        cluster.start()
-        with WorkspaceThread() as workspace, tempfile.TemporaryDirectory() as folder:
-            posts = _sent(workspace, PostgresRig(cluster, made_database(cluster), Path(folder)))
-    finally:
-        cluster.remove()
+    with running_cluster(found) as cluster, WorkspaceThread() as workspace, tempfile.TemporaryDirectory() as folder:
+        posts = _sent(workspace, PostgresRig(cluster, made_database(cluster), Path(folder)))
     yield from judged(posts, "hosts", "host")
 
 

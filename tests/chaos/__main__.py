@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from tests.chaos.running import Plan, run
+from tests.chaos.running import Plan, report, run
 
 
 def main(words: Sequence[str]) -> int:
@@ -22,10 +22,7 @@ def main(words: Sequence[str]) -> int:
     print(f"seed {plan.seed}: {plan.replies} replies of {plan.people} people to {plan.sessions} sessions", flush=True)
     began = time.monotonic()
     verdict, made = run(plan)
-    print("trouble: " + ", ".join(f"{count} {kind}" for kind, count in sorted(made.items())))
-    print(verdict)
-    print(f"{'well' if verdict.good else 'NOT WELL'} after {time.monotonic() - began:.0f} s; again: --seed {plan.seed}")
-    return 0 if verdict.good else 1
+    return report(verdict, made, plan.seed, time.monotonic() - began)
 
 
 if __name__ == "__main__":

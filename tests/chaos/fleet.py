@@ -31,9 +31,9 @@ from tests.chaos.judging import (
     untrue_marks,
     untrue_notes,
 )
-from tests.chaos.running import talk
+from tests.chaos.running import report, talk
 from tests.support.fleets import made_database
-from tests.support.postgres import MISSING, Cluster, programs
+from tests.support.postgres import MISSING, Cluster, programs, running_cluster
 from tests.support.product import Product, product
 from tests.support.socketrelay import SocketRelay
 from tests.support.tmux import wait_until
@@ -227,16 +227,10 @@ def main(words: Sequence[str]) -> int:
         return 2
     plan = Plan(chosen.hosts, chosen.sessions, chosen.people, chosen.replies, chosen.seed, chosen.pause)
     print(f"seed {plan.seed}: {plan.replies} replies to {plan.sessions} sessions of {plan.hosts} hosts", flush=True)
-    began, cluster = time.monotonic(), Cluster(found)
-    try:
-        cluster.start()
+    began = time.monotonic()
+    with running_cluster(found) as cluster:
         verdict, made = run(plan, cluster)
-    finally:
-        cluster.remove()
-    print("trouble: " + ", ".join(f"{count} {kind}" for kind, count in sorted(made.items())))
-    print(verdict)
-    print(f"{'well' if verdict.good else 'NOT WELL'} after {time.monotonic() - began:.0f} s; again: --seed {plan.seed}")
-    return 0 if verdict.good else 1
+    return report(verdict, made, plan.seed, time.monotonic() - began)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""What goes wrong in a fleet: kills, frozen processes, a database that ends at once, bad lines, lost sockets."""
+"""What goes wrong in a fleet: kills, frozen processes, a database that ends at once, bad lines, lost sockets.
+
+Each sleep is the length of a fault.
+"""
 
 import os
 import random

@@ -114,6 +114,14 @@ def talk(
     return sorted(said, key=lambda one: one.number)
 
 
+def report(verdict: Verdict, made: Mapping[str, int], seed: int, seconds: float) -> int:
+    """Print what came of a run, the trouble that was made, and how to repeat it; return the exit code."""
+    print("trouble: " + ", ".join(f"{count} {kind}" for kind, count in sorted(made.items())))
+    print(verdict)
+    print(f"{'well' if verdict.good else 'NOT WELL'} after {seconds:.0f} s; again: --seed {seed}")
+    return 0 if verdict.good else 1
+
+
 def _settled(running: Product, plan: Plan, said: Sequence[Said], threads: Mapping[str, str]) -> Verdict:
     """Return the verdict once nothing is lost or open any more, or when the time is over."""
 

@@ -1,4 +1,7 @@
-"""Everything that goes wrong meanwhile: kills, cut sockets, a failing Slack, a frozen tmux, a lost control client."""
+"""Everything that goes wrong meanwhile: kills, cut sockets, a failing Slack, a frozen tmux, a lost control client.
+
+Each sleep is the length of a fault.
+"""
 
 import os
 import random

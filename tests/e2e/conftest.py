@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from embedded.workspace.thread import WorkspaceThread
-from tests.support.postgres import Cluster, needed
+from tests.support.postgres import Cluster, needed, running_cluster
 from tests.support.product import Product, product
 
 
@@ -42,9 +42,5 @@ def alone() -> Iterator[Product]:
 @pytest.fixture(scope="module")
 def fleet_cluster() -> Iterator[Cluster]:
     """Give a PostgreSQL server that runs."""
-    made = Cluster(needed())
-    try:
-        made.start()
+    with running_cluster(needed()) as made:
         yield made
-    finally:
-        made.remove()

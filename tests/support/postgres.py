@@ -14,7 +14,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -50,6 +51,21 @@ def needed() -> Path:
     return found
 
 
+@contextmanager
+def running_cluster(
+    bin_folder: Path, settings: Mapping[str, str] | None = None, files: Mapping[str, bytes] | None = None
+) -> Iterator[Cluster]:
+    """Give a server that runs, with those files in its folder, and remove it in the end."""
+    made = Cluster(bin_folder, settings)
+    try:
+        for name, data in (files or {}).items():
+            made.put(name, data)
+        made.start()
+        yield made
+    finally:
+        made.remove()
+
+
 def _user() -> dict[str, int | list[int]]:
     """Return as whom the server runs, as `subprocess` takes it."""
     if os.geteuid() != 0:
@@ -64,7 +80,7 @@ class Cluster:
 
     def __init__(self, bin_folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self._bin = bin_folder
-        self.settings = dict(settings or {})
+        self._settings = dict(settings or {})
         self._user = _user()
         # Not below the tests' own folder, into which no other user can look.
         self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
@@ -105,7 +121,7 @@ class Cluster:
             "shared_buffers": "16MB",
             "max_connections": "200",
             "logging_collector": "off",
-            **self.settings,
+            **self._settings,
         }
         with (self.folder / "log").open("ab") as log:
             self._server = subprocess.Popen(

@@ -8,18 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.fleets import FleetRig, MemoryRig, PostgresRig, made_database
-from tests.support.postgres import Cluster, needed
+from tests.support.postgres import Cluster, needed, running_cluster
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """Give a server that runs."""
-    made = Cluster(needed())
-    try:
-        made.start()
+    with running_cluster(needed()) as made:
         yield made
-    finally:
-        made.remove()
 
 
 @pytest.fixture(scope="session")

@@ -33,19 +33,16 @@ from core.fleet.exchange import (
 )
 from core.fleet.postgres import Database, PostgresFleet, connected
 from tests.support.fleets import BEAT, THREAD, PostgresRig, call, made_database, session, started
-from tests.support.postgres import Cluster, needed
+from tests.support.postgres import Cluster, needed, running_cluster
 from tests.support.socketrelay import SocketRelay
+from tests.support.tmux import wait_until
 
 
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[Cluster]:
     """Give a server that a test may kill."""
-    made = Cluster(needed())
-    try:
-        made.start()
+    with running_cluster(needed()) as made:
         yield made
-    finally:
-        made.remove()
 
 
 @pytest.fixture
@@ -85,7 +82,7 @@ def test_a_killed_server_loses_doubles_and_reorders_nothing(frail: PostgresRig) 
         thread.start()
     chance = random.Random(7)
     for _ in range(5):
-        time.sleep(chance.uniform(0.1, 0.3))
+        time.sleep(chance.uniform(0.1, 0.3))  # how long the two work before the server is killed
         own_server.stop(signal.SIGQUIT)
         own_server.start()
     for thread in threads:
@@ -188,11 +185,17 @@ def test_a_takeover_waits_for_the_open_transaction_of_the_gateway_before(postgre
         "'{}', '{}', '{}', '{}', '{}', '{}')",
         (lease.token,),
     )
-    time.sleep(0.3)
+    with postgres.admin() as admin:
+        over = "SELECT until < clock_timestamp() FROM the_loop.lease"
+        wait_until(lambda: admin.execute(over).fetchone() == (True,), "the lease has run out")
     taken = list[Lease | None]()
     other = threading.Thread(target=lambda: taken.append(second.lease()))
     other.start()
-    time.sleep(0.5)
+    with postgres.admin() as admin:
+        held_up = (
+            "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        wait_until(lambda: taken or admin.execute(held_up).fetchone() == (True,), "the takeover is under way")
     waited = not taken
 
     slow.commit()
@@ -374,7 +377,7 @@ def test_a_read_only_server_counts_as_lost(postgres: PostgresRig) -> None:
         admin.execute("ALTER SYSTEM SET default_transaction_read_only = on")
         admin.execute("SELECT pg_reload_conf()")
         try:
-            time.sleep(0.5)  # until every process of the server has read it
+            _wait_read_only(postgres, "on")
             for _ in range(2):  # with the connection that was open, and with a new one
                 with pytest.raises(ExchangeAway, match="read-only"):
                     host.beat(BEAT)
@@ -382,6 +385,17 @@ def test_a_read_only_server_counts_as_lost(postgres: PostgresRig) -> None:
             admin.execute("SET default_transaction_read_only = off")
             admin.execute("ALTER SYSTEM RESET default_transaction_read_only")
             admin.execute("SELECT pg_reload_conf()")
+            _wait_read_only(postgres, "off")
+
+
+def _wait_read_only(postgres: PostgresRig, shown: str) -> None:
+    """Wait until a new connection has the setting: by then each process of the server was told of it."""
+
+    def look() -> bool:
+        with postgres.admin() as fresh:
+            return fresh.execute("SHOW default_transaction_read_only").fetchone() == (shown,)
+
+    wait_until(look, f"the server is read-only: {shown}")
 
 
 def test_the_same_sending_may_be_repeated(postgres: PostgresRig) -> None:

@@ -20,7 +20,7 @@ from core.fleet.membership import AdminRefused, NoFleet, StillWaiting
 from core.fleet.postgres import PostgresFleet, connected
 from tests.support import postgres as postgres_support
 from tests.support.fleets import BEAT, THREAD, PostgresRig, call, made_database, session, started
-from tests.support.postgres import Cluster, needed
+from tests.support.postgres import Cluster, needed, running_cluster
 
 
 def test_init_may_be_repeated(postgres: PostgresRig) -> None:
@@ -226,15 +226,10 @@ def proved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, 
     words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
     files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
     subprocess.run([program, *words.split(), *files], check=True, capture_output=True, timeout=60)
-    made = Cluster(needed())
-    try:
-        for name in ("key.pem", "cert.pem"):
-            made.put(name, (folder / name).read_bytes())
-        made.settings |= {"ssl": "on", "ssl_key_file": "key.pem", "ssl_cert_file": "cert.pem"}
-        made.start()
-        yield made, (folder / "cert.pem").read_text()
-    finally:
-        made.remove()
+    shown = {name: (folder / name).read_bytes() for name in ("key.pem", "cert.pem")}
+    settings = {"ssl": "on", "ssl_key_file": "key.pem", "ssl_cert_file": "cert.pem"}
+    with running_cluster(needed(), settings, shown) as made:
+        yield made, shown["cert.pem"].decode()
 
 
 def test_a_server_that_does_not_prove_itself_gets_no_secret(proved: tuple[Cluster, str], tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from core.fleet.exchange import (
     NewCall,
     PlaceRefused,
 )
-from core.fleet.memory import MemoryFleet, MemoryGateway
+from core.fleet.memory import MemoryFleet, MemoryGateway, MemoryHost
 from core.model.asking import Role
 from core.model.channel import (
     IncomingChange,
@@ -891,9 +892,9 @@ def test_a_standby_takes_what_is_given_back_and_asks_seldom(
 
     monkeypatch.setattr(MemoryGateway, "lease", counted)
     spare = rig.host("spare", gateway=True, room=rig.room).up()
-    time.sleep(2)  # what was published at its start has rung
+    wait_until(lambda: len(asked) > 1 and asked[-1] - asked[-2] > 2, "what was published at its start has rung")
     began = len(asked)
-    time.sleep(8)
+    time.sleep(8)  # in which the questions are counted
     assert len(asked) - began <= 3
 
     gate.stop()
@@ -913,15 +914,30 @@ def test_a_gateway_that_is_back_is_soon_known(rig: Rig, pair: tuple[Host, Host])
     wait_until(lambda: "the gateway is gate" in _row(build, "fleet"), "it is known", 5)
 
 
-def test_a_quiet_host_stops_at_once(rig: Rig, pair: tuple[Host, Host]) -> None:
+def test_a_quiet_host_stops_at_once(rig: Rig, pair: tuple[Host, Host], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits for the exchange is woken: the relay, the publisher, a gateway that stands by."""
+    waiting = [*map(partial(_waiting, monkeypatch), (MemoryHost, MemoryGateway))]
     spare = rig.host("spare", gateway=True, room=rig.room).up()
-    time.sleep(1)
+    assert spare.joined.gateway is not None
+    own = (spare.joined.relay.exchange, spare.joined.gateway.exchange)
+    wait_until(lambda: all(one in seen for one, seen in zip(own, waiting, strict=True)), "both wait")
 
     began = time.monotonic()
     spare.stop()
 
     assert time.monotonic() - began < 3
+
+
+def _waiting(monkeypatch: pytest.MonkeyPatch, kind: type[MemoryHost] | type[MemoryGateway]) -> list[object]:
+    """Return the list of those that wait, which grows with each wait that begins."""
+    seen, wait = list[object](), kind.wait
+
+    def noted(exchange: Any, seconds: float) -> None:
+        seen.append(exchange)
+        wait(exchange, seconds)
+
+    monkeypatch.setattr(kind, "wait", noted)
+    return seen
 
 
 def test_turns_that_would_be_shown_as_they_run_are_not_and_status_says_so(rig: Rig) -> None:
