@@ -9,7 +9,7 @@ import hashlib
 import logging
 import threading
 from collections.abc import Sequence
-from datetime import UTC, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,6 @@ _GIT_SECONDS = 60.0
 _LOOK_SECONDS = 5.0
 _ATTEMPTS = 5
 _KNOWN_DAYS = 2  #: at least: a chat may send a message again for a day
-_WITHDRAWN = "withdrawn"  #: in what is asked: its message was deleted before its session had it
 _BRANCH = "the-loop/"
 _ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR")
 
@@ -99,10 +98,12 @@ class TaskIntake:
             text_of(reply)
         except InvalidValue:
             if not reply.files:
-                self._whisper(reply, template, "empty", "there is no task in it. To do: mention me with a task")
+                why = "there is no task in it. To do: mention me with a task"
+                self._whisper(reply, template, f"empty:{reply_key(reply)}", why)
                 return Verdict.DROPPED
         if reply.confirm:
-            self._whisper(reply, template, "late", f"it was {reply.confirm}. To do: write it again")
+            why = f"it was {reply.confirm}. To do: write it again"
+            self._whisper(reply, template, f"late:{reply_key(reply)}", why)
             return Verdict.DROPPED
         key, now = reply_key(reply), self._system.clock.now()
         asked = {"message": _packed(reply), "template": _packed_template(template)}
@@ -122,7 +123,7 @@ class TaskIntake:
                 continue
             before, _ = _unpacked(row)
             if change.deleted:
-                self._tasks.ask(row, {**row.asked, _WITHDRAWN: True})
+                self._tasks.move(row, TaskState.WITHDRAWN)
                 self._wake.set()
             elif change.reply.author == before.author and not change.only_quotes:
                 now = replace(before, text=change.reply.text, quoted=change.reply.quoted, files=change.reply.files)
@@ -137,14 +138,13 @@ class TaskIntake:
         member = reply.author.rpartition(":")[2]
         why = f"you are not on the list of people who may start one here. Your member id is `{member}`. To do: ask the "
         why += f"operator of the-loop to add this id to `channels.{self._kind}.{which}`"
-        self._whisper(reply, template, f"{self._system.clock.now().astimezone(UTC):%Y-%m-%d}", why)
+        self._whisper(reply, template, f"{self._kind}:{member}:{self._system.clock.now():%Y-%m-%d}", why)
 
     def _whisper(self, reply: IncomingReply, template: Template, once: str, why: str) -> None:
-        """Tell the author alone why no session was started; nothing of the message is kept."""
-        member = reply.author.rpartition(":")[2]
+        """Tell the author alone, and `once`, why no session was started; nothing of the message is kept."""
         post = NewPost(
             id=f"p-untaken-{new_message_id()}",
-            key=f"untaken:{self._kind}:{member}:{once}" if once[0].isdigit() else f"untaken:{once}:{reply_key(reply)}",
+            key=f"untaken:{once}",
             kind=OutboundKind.WHISPER,
             uid="",
             name=template.name,
@@ -152,7 +152,7 @@ class TaskIntake:
             text=f"No session was started: {why}.",
             channel=reply.channel,
             thread=reply.ts,
-            only_for=member,
+            only_for=reply.author.rpartition(":")[2],
         )
         self._system.outbox.add([post])
         self._system.notify()
@@ -186,6 +186,8 @@ class TaskWorker:
             try:
                 if row.state is TaskState.PENDING:
                     self._make(row)
+                elif row.state is TaskState.WITHDRAWN:
+                    self._withdraw(row)
                 elif row.ends_at is not None and row.ends_at <= self._system.clock.now():
                     self._end(row)
             except CoreError as error:
@@ -196,13 +198,10 @@ class TaskWorker:
         if row.state is TaskState.PENDING and row.attempts + 1 >= _ATTEMPTS:
             self._fail(row, str(error))
         else:
-            self._tasks.move(row, row.state, row.ends_at)
+            self._tasks.tried(row)
 
     def _make(self, row: TaskRow) -> None:
         reply, template = _unpacked(row)
-        if _WITHDRAWN in row.asked:
-            self._withdraw(row, reply)
-            return
         record = self._system.records.read(row.name)
         if record is None:
             cwd = root_folder(template.root)
@@ -227,19 +226,20 @@ class TaskWorker:
         ends = now + timedelta(seconds=template.lifetime_seconds) if template.lifetime_seconds else None
         with failpoint(Failpoint.TASK_HAND_OVER), system.database.transaction(durable=True):
             latest = self._tasks.get(row.key) or row  # its author may have changed it while the session was made
-            if _WITHDRAWN in latest.asked:
-                return  # the next turn ends the session
+            if latest.state is not TaskState.PENDING:
+                return  # it was withdrawn: the next turn ends the session
             reply, _ = _unpacked(latest)
             binding = system.bindings.of_session(record.uid, self._kind)
             if binding is None:
                 binding = Binding(self._kind, reply.team, reply.channel, reply.ts, record.uid, row.name, now)
                 system.bindings.bind(binding)
             self._inbound.add(Passed(reply, record, text_of(reply) if reply.text.strip() else "", binding))
-            self._tasks.move(row, TaskState.RUNNING, ends)
+            self._tasks.move(latest, TaskState.RUNNING, ends)
         system.notify()
 
-    def _withdraw(self, row: TaskRow, reply: IncomingReply) -> None:
+    def _withdraw(self, row: TaskRow) -> None:
         """End what was made for a task whose message was deleted before its session had it."""
+        reply, _ = _unpacked(row)
         record = self._system.records.read(row.name)
         if record is not None and record.definition.binding.thread == reply.ts:
             answer = stop_standing(self._system, row.name, _actor(row, reply), "the message with its task was deleted")
@@ -260,7 +260,8 @@ class TaskWorker:
     def _fail(self, row: TaskRow, why: str) -> None:
         reply, template = _unpacked(row)
         with self._system.database.transaction(durable=True):
-            self._tasks.move(row, TaskState.FAILED)
+            if not self._tasks.move(row, TaskState.FAILED):
+                return  # it was withdrawn meanwhile
             self._system.outbox.add([_failed(row, reply, template, why)])
         self._system.events.emit("standing.create_failed", level="error", name=row.name, reason=why)
         self._system.notify()

@@ -186,14 +186,6 @@ BIND = """
     INSERT INTO bindings (channel_kind, team, channel, thread, uid, name, created_at, begins, link, head)
     VALUES (:channel_kind, :team, :channel, :thread, :uid, :name, :created_at, :begins, :link, :head)
 """
-TASK = "SELECT * FROM tasks WHERE key = ?"
-ADD_TASK = "INSERT INTO tasks (key, channel_kind, name, asked, state, created_at) VALUES (?, ?, ?, ?, 'pending', ?)"
-OPEN_TASKS = """
-    SELECT * FROM tasks WHERE channel_kind = ? AND state IN ('pending', 'running') ORDER BY created_at, key
-"""
-MOVE_TASK = "UPDATE tasks SET state = ?, ends_at = ?, asked = ?, attempts = attempts + 1 WHERE key = ?"
-ASK_TASK = "UPDATE tasks SET asked = ? WHERE key = ?"
-FORGET_TASKS = "DELETE FROM tasks WHERE state IN ('over', 'failed') AND created_at < ?"
 BINDING_OF_THREAD = "SELECT * FROM bindings WHERE channel_kind = ? AND team = ? AND channel = ? AND thread = ?"
 BINDING_OF_SESSION = "SELECT * FROM bindings WHERE uid = ? AND channel_kind = ?"
 BINDINGS = "SELECT * FROM bindings WHERE channel_kind = ? ORDER BY name, uid"
@@ -312,6 +304,24 @@ PROGRESS_DUE = "SELECT * FROM progress WHERE told < steps ORDER BY uid"
 PROGRESS_ASKED = "UPDATE progress SET asked = 1 WHERE uid = ? AND turn = ?"
 PROGRESS_TOLD = "UPDATE progress SET told = ?, channel = ?, ts = ? WHERE uid = ? AND turn = ?"
 FORGET_PROGRESS = "DELETE FROM progress WHERE uid = ?"
+
+# ---------------------------------------------------------------- tasks
+
+TASK = "SELECT * FROM tasks WHERE key = ?"
+ADD_TASK = """
+    INSERT INTO tasks (key, channel_kind, name, asked, state, created_at) VALUES (?, ?, ?, ?, 'pending', ?)
+    ON CONFLICT (key) DO NOTHING
+"""
+OPEN_TASKS = """
+    SELECT * FROM tasks WHERE channel_kind = ? AND state IN ('pending', 'withdrawn', 'running') ORDER BY created_at, key
+"""
+MOVE_TASK = """
+    UPDATE tasks SET state = :to, ends_at = :ends_at, asked = :asked, attempts = attempts + 1
+    WHERE key = :key AND state = :from
+"""
+TRIED_TASK = "UPDATE tasks SET attempts = attempts + 1 WHERE key = ?"
+ASK_TASK = "UPDATE tasks SET asked = ? WHERE key = ? AND state = 'pending'"
+FORGET_TASKS = "DELETE FROM tasks WHERE state IN ('over', 'failed') AND created_at < ?"
 
 # ---------------------------------------------------------------- live posts and the steps of a turn
 

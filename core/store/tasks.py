@@ -17,6 +17,7 @@ class TaskState(Enum):
     """Where a task stands."""
 
     PENDING = "pending"  #: committed; its session may or may not have been created yet
+    WITHDRAWN = "withdrawn"  #: its message was deleted before a session had it: what was made of it is to be ended
     RUNNING = "running"  #: its session has the task; its lifetime runs
     OVER = "over"  #: its session was ended, or is gone
     FAILED = "failed"  #: no session was made of it
@@ -44,38 +45,43 @@ class Tasks:
 
     def add(self, key: str, channel_kind: str, name: str, asked: dict[str, Any], now: datetime) -> bool:
         """Commit a task, and tell whether it is new. Raises StoreBroken."""
-        with self._database.transaction(durable=True):
-            if self._rows.one(queries.TASK, (key,)) is not None:
-                return False
-            self._database.write(queries.ADD_TASK, (key, channel_kind, name, json.dumps(asked), iso(now)))
-            return True
+        values = (key, channel_kind, name, json.dumps(asked), iso(now))
+        return self._database.write_alone(queries.ADD_TASK, values, durable=True) == 1
 
     def open(self, channel_kind: str) -> tuple[TaskRow, ...]:
         """Return the tasks that wait or run, the oldest first. Raises StoreBroken."""
         return self._rows.all(queries.OPEN_TASKS, (channel_kind,))
 
-    def move(self, row: TaskRow, state: TaskState, ends_at: datetime | None = None) -> None:
-        """Note where a task stands now, and count an attempt. Its text is kept while it waits. Raises StoreBroken."""
-        asked = row.asked
-        if state is not TaskState.PENDING:
-            asked = {**asked, "message": {**asked["message"], "text": "", "quoted": "", "files": []}}
-        with self._database.transaction(durable=True):
-            ends = iso(ends_at) if ends_at else None
-            self._database.write(queries.MOVE_TASK, (state.value, ends, json.dumps(asked), row.key))
+    def move(self, row: TaskRow, state: TaskState, ends_at: datetime | None = None) -> bool:
+        """Let a task stand elsewhere from now on, without its words, and tell whether it stood where `row` says.
+
+        Raises StoreBroken.
+        """
+        asked = {**row.asked, "message": {**row.asked["message"], "text": "", "quoted": "", "files": []}}
+        values = {
+            "key": row.key,
+            "from": row.state.value,
+            "to": state.value,
+            "ends_at": iso(ends_at) if ends_at else None,
+            "asked": json.dumps(asked),
+        }
+        return self._database.write_alone(queries.MOVE_TASK, values, durable=True) == 1
+
+    def tried(self, row: TaskRow) -> None:
+        """Count an attempt after which the task stands where it stood. Raises StoreBroken."""
+        self._database.write_alone(queries.TRIED_TASK, (row.key,), durable=True)
 
     def get(self, key: str) -> TaskRow | None:
         """Return the task of a message; None where there is none. Raises StoreBroken."""
         return self._rows.one(queries.TASK, (key,))
 
     def ask(self, row: TaskRow, asked: dict[str, Any]) -> None:
-        """Keep what is asked now. Raises StoreBroken."""
-        with self._database.transaction(durable=True):
-            self._database.write(queries.ASK_TASK, (json.dumps(asked), row.key))
+        """Keep what is asked now, if the task still waits for its session. Raises StoreBroken."""
+        self._database.write_alone(queries.ASK_TASK, (json.dumps(asked), row.key), durable=True)
 
     def forget(self, before: datetime) -> None:
         """Remove what was over before that time. Raises StoreBroken."""
-        with self._database.transaction(durable=False):
-            self._database.write(queries.FORGET_TASKS, (iso(before),))
+        self._database.write_alone(queries.FORGET_TASKS, (iso(before),), durable=False)
 
 
 def _row(found: sqlite3.Row) -> TaskRow:

@@ -15,7 +15,7 @@ import pytest
 from core.base import failpoints
 from core.chat.inbound import Inbound, NullMirror
 from core.chat.outbound import OutboundWorker
-from core.chat.tasks import TaskIntake, TaskWorker, make_worktree, name_of, worktree_of
+from core.chat.tasks import NoWorktree, TaskIntake, TaskWorker, make_worktree, name_of, worktree_of
 from core.config.settings import ChannelBlock
 from core.lifecycle.create import create_standing
 from core.lifecycle.recover import reconcile
@@ -165,6 +165,47 @@ def test_a_task_that_is_deleted_while_its_session_is_made_ends_it(
     assert here.system.inbox.of_key(f"slack:{TEAM}:{HOME}:{TS}") is None
     assert recorded(here.system, here.name).status is Status.STOPPED
     assert here.tasks.open("slack") == ()
+
+
+def test_a_task_that_is_deleted_during_an_attempt_that_fails_starts_nothing(
+    here: Here, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next attempt does not bring it back."""
+    given = task(repository)
+
+    def deleted_meanwhile(root: Path, name: str, environ: dict[str, str]) -> Path:
+        here.intake.change([IncomingChange(replace(given.message, text=""), deleted=True)])
+        raise NoWorktree("git made no worktree", "look at the repository")
+
+    here.intake.take(given)
+    with monkeypatch.context() as during:
+        during.setattr("core.chat.tasks.make_worktree", deleted_meanwhile)
+        here.worker.turn()
+    here.worker.turn()
+
+    assert events(here.system, "standing.created") == []
+    assert here.tasks.open("slack") == ()
+
+
+def test_an_edit_during_an_attempt_that_fails_counts(
+    here: Here, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next attempt gives the session what the message says now."""
+    given = task(repository)
+
+    def edited_meanwhile(root: Path, name: str, environ: dict[str, str]) -> Path:
+        here.intake.change([IncomingChange(replace(given.message, text="mend the logout"), deleted=False)])
+        raise NoWorktree("git made no worktree", "look at the repository")
+
+    here.intake.take(given)
+    with monkeypatch.context() as during:
+        during.setattr("core.chat.tasks.make_worktree", edited_meanwhile)
+        here.worker.turn()
+    here.worker.turn()
+
+    row = here.system.inbox.of_key(f"slack:{TEAM}:{HOME}:{TS}")
+    assert row is not None
+    assert row.message.text == "mend the logout"
 
 
 @pytest.mark.parametrize(
