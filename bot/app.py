@@ -144,12 +144,9 @@ def register_buttons(app: AsyncApp, buttons: Buttons) -> None:
             member = payloads.member_of(body)
             if told.draft is not None:
                 await buttons.creating.tell(member, await buttons.door.shown(told.draft))
-            await buttons.homes.changed(member)
+            await buttons.homes.publish(member)
             return
-        if told.draft is not None:
-            await respond(buttons.door, url, told.draft)
-        if told.terminal:
-            await show_picture(buttons.door, buttons.keep, url, told.terminal, told.author)
+        await tell(buttons.door, buttons.keep, url, told)
 
     app.action(re.compile(f"^{re.escape(PREFIX)}"))(run)
 
@@ -161,6 +158,14 @@ class Told:
     draft: Draft | None
     terminal: str = ""
     author: str = ""
+
+
+async def tell(door: AsyncDoor, keep: Keep, url: str, told: Told) -> None:
+    """Show somebody what they are told, beside the message."""
+    if told.draft is not None:
+        await respond(door, url, told.draft)
+    if told.terminal:
+        await show_picture(door, keep, url, told.terminal, told.author)
 
 
 def _told(told: PrivateAnswer, author: str) -> Told:
@@ -249,11 +254,7 @@ def register_command(app: AsyncApp, sessions: Sessions) -> None:
     async def run(ack: AsyncAck, body: dict[str, Any]) -> None:
         await ack()
         asked = payloads.command(body)
-        told = await answer(asked, sessions)
-        if told.draft is not None:
-            await respond(sessions.door, asked.response_url, told.draft)
-        if told.terminal:
-            await show_picture(sessions.door, sessions.keep, asked.response_url, told.terminal, told.author)
+        await tell(sessions.door, sessions.keep, asked.response_url, await answer(asked, sessions))
 
     app.command(COMMAND)(run)
 

@@ -12,6 +12,7 @@ are read one by one from then on.
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -93,7 +94,8 @@ class Sweeper:
         self._intake = intake
         self._clock = clock
         self._pace = pace
-        self._asked, self._waited_for = asyncio.Event(), asyncio.Event()
+        self._wake = asyncio.Event()  #: something is to be read
+        self._asked = False  #: all threads are
         self._next_calls: dict[str, float] = {}  #: by method: when it may be called again
         self._told: dict[Place, str] = {}  #: by thread: the trouble that was logged
         self._polls = polls
@@ -119,7 +121,8 @@ class Sweeper:
 
     def ask(self) -> None:
         """Sweep soon; asked during a sweep, another one follows it."""
-        self._asked.set()
+        self._asked = True
+        self._wake.set()
 
     def missed(self, channel: str, thread: str) -> None:
         """Sweep soon, and read that thread: something that was said there could not be taken."""
@@ -129,7 +132,7 @@ class Sweeper:
     def read_soon(self, channel: str, thread: str) -> None:
         """Read that thread, next of all: what came there waits for it."""
         self._owed.add((channel, thread))
-        self._waited_for.set()
+        self._wake.set()
 
     def doubt(self, channel: str) -> None:
         """Read each thread of the channel from now on, whatever its history says."""
@@ -154,15 +157,11 @@ class Sweeper:
 
     async def _wait(self, seconds: float) -> bool:
         """Wait until something is to be read, and return whether all is."""
-        waits = [asyncio.ensure_future(event.wait()) for event in (self._asked, self._waited_for)]
-        try:
-            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for waiting in waits:
-                waiting.cancel()
-        asked = self._asked.is_set()
-        self._asked.clear()
-        self._waited_for.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        asked, self._asked = self._asked, False
+        self._wake.clear()
         return asked
 
     async def sweep(self, *, only_new: bool = False) -> None:
@@ -221,7 +220,7 @@ class Sweeper:
         self._unchecked = {place: asked for place, asked in self._unchecked.items() if place in places}
 
     def _tell(self, thread: BoundThread, error: ChannelError) -> None:
-        place = (thread.channel, thread.thread)
+        place = _place(thread)
         if self._told.get(place) != error.message:
             self._told[place] = error.message
             where = {"session": thread.name, "channel": thread.channel, "thread_ts": thread.thread}
@@ -313,12 +312,7 @@ class Sweeper:
         asked = self._unchecked.pop(_place(thread), None)
         untold = [ts for ts in new if asked is not None and age(ts, asked) > self._pace.settled]
         if untold and thread.channel not in self._doubted:
-            where = {
-                "session": thread.name,
-                "channel": thread.channel,
-                "thread_ts": thread.thread,
-                "ts": untold[0],
-            }
+            where = {"session": thread.name, "channel": thread.channel, "thread_ts": thread.thread, "ts": untold[0]}
             log.warning("the history of a channel did not tell of a reply; each of its threads is read", extra=where)
             self.doubt(thread.channel)
             self.ask()

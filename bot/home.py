@@ -19,7 +19,7 @@ from bot.clients import ASYNC_FAILURES, Tokens, channel_error
 from bot.intake import AsyncDoor
 from bot.markdown import escape
 from bot.payloads import KIND, home_block
-from bot.views import Block, Clean, list_view
+from bot.views import Block, Clean, cut, list_view
 from core.base.clock import Clock
 from core.base.errors import CoreError
 from core.base.values import dataclass
@@ -40,7 +40,7 @@ def home_view(waiting: Sequence[Waiting], rows: Sequence[Mapping[str, Any]], lin
     if waiting:
         blocks.append(_header("Waiting for an answer"))
     for number, one in enumerate(waiting[:_MOST_WAITING]):
-        asked = escape(_cut(clean(one.text), SECTION_MAX // 2))
+        asked = escape(cut(clean(one.text), SECTION_MAX // 2))
         drawn = button_blocks(f"*{one.name}*\n{asked}", one.buttons, one.name)
         for row, block in enumerate(drawn[1:]):
             block["block_id"] = home_block(one.channel, one.thread, one.ts, f"{number}-{row}")
@@ -94,11 +94,7 @@ class Homes:
             gone, _ = self._lookers.popitem(last=False)
             self._shown.pop(gone, None)
         self._shown.pop(member, None)
-        await self._publish(member)
-
-    async def changed(self, member: str) -> None:
-        """Publish it again for somebody who has just done something on it."""
-        await self._publish(member)
+        await self.publish(member)
 
     async def run(self) -> None:
         """Look every interval whether a page has changed; until cancelled."""
@@ -110,9 +106,10 @@ class Homes:
                     self._lookers.pop(member, None)
                     self._shown.pop(member, None)
                 elif looker.author:  # the neutral page never changes
-                    await self._publish(member)
+                    await self.publish(member)
 
-    async def _publish(self, member: str) -> None:
+    async def publish(self, member: str) -> None:
+        """Publish the page of somebody who has it open, where it has changed."""
         looker = self._lookers.get(member)
         if looker is None:
             return
@@ -148,7 +145,3 @@ def _header(text: str) -> Block:
 
 def _context(text: str) -> Block:
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": text}]}
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

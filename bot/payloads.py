@@ -582,10 +582,15 @@ def direct(payload: Document, own: Identity) -> tuple[Command, str, str] | None:
     return Command(text_of(event, "user"), team, tuple(said.split()), ""), channel, ts
 
 
+def _action(body: Document) -> Document:
+    """Return what was used of a `block_actions` payload; empty where that is not told."""
+    listed = body.get("actions")
+    return listed[0] if isinstance(listed, list) and listed and is_mapping(listed[0]) else {}
+
+
 def press(body: Document, own: Identity) -> IncomingPress | None:
     """Return what a `block_actions` payload tells of a pressed button; None where it is no button in a thread."""
-    listed = body.get("actions")
-    action = listed[0] if isinstance(listed, list) and listed and is_mapping(listed[0]) else {}
+    action = _action(body)
     container, message, user = (mapping_of(body, key) for key in ("container", "message", "user"))
     ts = text_of(container, "message_ts")
     place = (
@@ -616,9 +621,8 @@ def press(body: Document, own: Identity) -> IncomingPress | None:
 def choice(body: Document, one: str, every: str) -> Command | None:
     """Return the command that a choice of ours completes: `one` and `every` begin the action ids of a select of
     sessions and of the button for all of them. None for anything else."""
-    listed = body.get("actions")
-    action = listed[0] if isinstance(listed, list) and listed and is_mapping(listed[0]) else {}
-    action_id, user = text_of(action, "action_id"), mapping_of(body, "user")
+    action, user = _action(body), mapping_of(body, "user")
+    action_id = text_of(action, "action_id")
     name = text_of(mapping_of(action, "selected_option"), "value")
     if action_id.startswith(every):
         words: tuple[str, ...] = (action_id.removeprefix(every),)

@@ -62,7 +62,7 @@ def plain_view(text: str) -> Draft:
 
 def _ours(text: str) -> str:
     """Return a text of ours as Slack shows it, each time in it as the reader's own."""
-    shown = escape(_cut(text, _SECTION // 2))
+    shown = escape(cut(text, _SECTION // 2))
     ours = dated(shown)
     return ours if len(ours) <= _SECTION else shown
 
@@ -103,7 +103,7 @@ def help_view(unknown: str, commands: Sequence[Command]) -> Draft:
     def drawn(clean: Clean) -> View:
         lines = [f"`{COMMAND} {command.chat}`: {command.summary}" for command in commands]
         lines.append("To speak to a session, reply in its thread.")
-        typed = escape(_cut(f"{COMMAND} {clean(unknown)}".replace("`", ""), _FIELD))
+        typed = escape(cut(f"{COMMAND} {clean(unknown)}".replace("`", ""), _FIELD))
         near = nearest(unknown, [command.word for command in commands], 1)
         meant = f"Did you mean `{COMMAND} {near[0]}`? " if near else ""
         named = f"There is no command `{typed}`. {meant}" if unknown else ""
@@ -267,7 +267,7 @@ def _status_line(row: Row) -> str:
         parts.append(f"{queued} queued")
     working = row.get("working")
     if isinstance(working, Mapping):
-        parts += [escape(_cut(part, _FIELD)) for part in in_short(working)]
+        parts += [escape(cut(part, _FIELD)) for part in in_short(working)]
     return ", ".join(parts)
 
 
@@ -300,10 +300,11 @@ def _list_line(row: Row) -> str:
 
 def _value(row: Row, key: str) -> str:
     value = row.get(key)
-    return escape(_cut(" ".join(value.split()), _FIELD)) if isinstance(value, str) else ""
+    return escape(cut(" ".join(value.split()), _FIELD)) if isinstance(value, str) else ""
 
 
-def _cut(text: str, limit: int) -> str:
+def cut(text: str, limit: int) -> str:
+    """Return the text, or as much of its beginning as the limit allows."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
