@@ -40,11 +40,7 @@ VIEW_MAX = 250_000  # bytes; above it views.open answers view_too_large
 TITLE_MAX = 24
 PRIVATE_MAX = 3_000
 LABEL_MAX = 2_000
-PLACEHOLDER_MAX = 150
 INPUT_MAX = 3_000
-OPTIONS_MAX = 100
-OPTION_TEXT_MAX = 75
-OPTION_VALUE_MAX = 150
 
 _EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:-]{1,255}")
 _FILE_ID = re.compile(r"F[A-Z0-9]{8,}")
@@ -218,16 +214,20 @@ _INPUTS = {
 
 
 def _check_options(element: Json, where: str, problems: _Problems) -> None:
+    """Check what a select lists, and which of that it begins with."""
     options = element.get("options")
     if not isinstance(options, list) or not 1 <= len(options) <= OPTIONS_MAX:
         problems.note(f"{where}/options", f"must hold 1 to {OPTIONS_MAX} items")
-        return
+        options = []
     for position, option in enumerate(options):
         place = f"{where}/options/{position}"
+        if not isinstance(option, dict):
+            problems.note(place, "must be an object")
+            continue
         _check_text_object(option.get("text"), f"{place}/text", problems, OPTION_TEXT_MAX, plain=True)
         value = option.get("value")
         if not isinstance(value, str) or not 1 <= len(value) <= OPTION_VALUE_MAX:
-            problems.note(f"{place}/value", f"must be a string of less than {OPTION_VALUE_MAX + 1} characters")
+            problems.note(f"{place}/value", f"must be a string of 1 to {OPTION_VALUE_MAX} characters")
     if "initial_option" in element and element["initial_option"] not in options:
         problems.note(f"{where}/initial_option", "must be one of the options")
 
@@ -350,21 +350,7 @@ def _check_select(element: Json, where: str, problems: _Problems) -> None:
     """Check a select of options that are listed: https://docs.slack.dev/reference/block-kit/block-elements/."""
     if "placeholder" in element:
         _check_text_object(element["placeholder"], f"{where}/placeholder", problems, PLACEHOLDER_MAX, plain=True)
-    options = element.get("options")
-    if not isinstance(options, list) or not 1 <= len(options) <= OPTIONS_MAX:
-        problems.note(f"{where}/options", f"must hold 1 to {OPTIONS_MAX} items")
-        options = []
-    for position, option in enumerate(options):
-        place = f"{where}/options/{position}"
-        if not isinstance(option, dict):
-            problems.note(place, "must be an object")
-            continue
-        _check_text_object(option.get("text"), f"{place}/text", problems, OPTION_TEXT_MAX, plain=True)
-        value = option.get("value")
-        if not isinstance(value, str) or not 1 <= len(value) <= OPTION_VALUE_MAX:
-            problems.note(f"{place}/value", f"must be a string of 1 to {OPTION_VALUE_MAX} characters")
-    if "initial_option" in element and element["initial_option"] not in options:
-        problems.note(f"{where}/initial_option", "must be one of the options")
+    _check_options(element, where, problems)
     if "confirm" in element:
         _check_confirm(element["confirm"], f"{where}/confirm", problems)
 

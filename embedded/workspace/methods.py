@@ -186,7 +186,7 @@ BOTS = {"bots.info": Method(_bots_info, "users:read")}
 
 
 def _post_message(call: Call) -> Json:
-    person = next((user for user in call.room.store.users() if user.id == call.args.get("channel")), None)
+    person = call.room.store.member(str(call.args.get("channel")))
     channel = call.room.store.direct(person.id, call.app) if person else call.channel(writable=True)
     if not call.is_member(channel) and "chat:write.public" not in call.app.scopes:
         raise ApiError("not_in_channel")
@@ -291,7 +291,7 @@ def _start_stream(call: Call) -> Json:
         raise ApiError("missing_recipient_user_id")
     if not team:
         raise ApiError("missing_recipient_team_id")
-    person = next((user for user in call.room.store.users() if user.id == reader), None)
+    person = call.room.store.member(reader)
     if person is None or person.team_id != team:
         raise ApiError("user_not_found")
     fields: Json = {**_author(call), "thread_ts": thread}
@@ -592,7 +592,7 @@ USERGROUPS = {"usergroups.list": Method(_usergroups_list, "usergroups:read")}
 
 def _users_info(call: Call) -> Json:
     wanted = call.text("user")
-    user = next((user for user in call.room.store.users() if user.id == wanted), None)
+    user = call.room.store.member(wanted)
     if user is None:
         raise ApiError("user_not_found")
     memberships = [call.room.store.members(channel.id) for channel in call.room.store.channels()]

@@ -212,6 +212,10 @@ class Store:
         """Return the user with this id or name."""
         return next((user for user in self.users() if ref in (user.id, user.name)), None)
 
+    def member(self, user_id: str) -> User | None:
+        """Return the user with this id: methods of the API take no names."""
+        return next((user for user in self.users() if user.id == user_id), None)
+
     def put_group(self, group: Json) -> None:
         """Add a user group."""
         self.set_meta("usergroups", json.dumps([*self.groups(), group]))

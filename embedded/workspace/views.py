@@ -75,8 +75,7 @@ class Views:
 
     def publish(self, app: App, user: str, view: Any, digest: str) -> Json:
         """Show it as the app's Home tab of a person. Raises ApiError."""
-        person = next((one for one in self._store.users() if one.id == user), None)
-        if person is None:
+        if self._store.member(user) is None:
             raise ApiError("invalid_arguments", response_metadata={"messages": ["invalid `user_id`"]})
         if not app.home_tab:
             raise ApiError("not_enabled")
