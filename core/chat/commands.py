@@ -1,13 +1,13 @@
 """Slash commands: what people say to the-loop itself, by their rights; `screen` is shown to the caller alone."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from core.base.errors import InvalidValue, NotPermitted, UnknownSession
 from core.base.names import check_name
 from core.base.redaction import Redactor, redactor_of
 from core.base.text import duration_text, plain
-from core.chat.inbound import tell_refused
+from core.chat.inbound import Holds, tell_refused
 from core.commandtable import COMMANDS, Call, Command, check_bound, in_chat
 from core.config.settings import secret_variables
 from core.delivery.answers import told_where
@@ -38,7 +38,6 @@ def screen_told(shown: Screen, redactor: Redactor, name: str) -> PrivateAnswer:
     return PrivateAnswer(head, text, terminal="" if shown.ended else name)
 
 
-Holds = Callable[[str, Role], bool]
 _QUEUE = 2_000  #: characters of a queue
 _QUEUED_TEXT = 160  #: characters of one message of it
 _LOOPS = 20  #: that are shown; those that have ended stand last

@@ -11,7 +11,7 @@ from pathlib import Path
 from core.base.errors import CoreError, InvalidValue, NotPermitted
 from core.base.names import check_name
 from core.base.paths import expanded
-from core.chat.inbound import tell_refused
+from core.chat.inbound import Holds, tell_refused
 from core.lifecycle.create import create_standing
 from core.model.asking import Role
 from core.model.channel import IncomingCreation, PrivateAnswer
@@ -19,8 +19,6 @@ from core.model.framing import clean
 from core.model.session import ChatBinding, Definition
 from core.session.sessions import names_of
 from core.session.system import System
-
-Holds = Callable[[str, Role], bool]
 
 
 def root_folder(root: str) -> Path:

@@ -53,19 +53,28 @@ def note_of(
     member = reply.author.rpartition(":")[2]
     if not member or not (reply.author_team or reply.unlisted) or written < now - _STALE:
         return None
+    once = f"{reply.channel_kind}:{reply.author_team}:{member}:{now.astimezone(UTC):%Y-%m-%d}"
+    text = (
+        f"Your reply did not reach `{binding.name}`, and nothing of it is kept: you are not on the list of people "
+        f"who may steer it. {_identified(reply, member)}. To do: ask the operator of the-loop to add this id to "
+        f"{_list_of(reply, binding, authorized)}; then reply again."
+    )
+    return _beside(reply, binding, "unlisted", once, text, only_for=member)
+
+
+def _beside(reply: IncomingReply, binding: Binding, what: str, once: str, text: str, *, only_for: str = "") -> NewPost:
+    """Return the note in a reply's thread that tells of it; of those of one `what`, each `once` is told one time."""
     return NewPost(
-        id=f"p-unlisted-{new_message_id()}",
-        key=f"unlisted:{reply.channel_kind}:{reply.author_team}:{member}:{now.astimezone(UTC):%Y-%m-%d}",
-        kind=OutboundKind.WHISPER,
+        id=f"p-{what}-{new_message_id()}",
+        key=f"{what}:{once}",
+        kind=OutboundKind.WHISPER if only_for else OutboundKind.NOTE,
         uid=binding.uid,
         name=binding.name,
         channel_kind=reply.channel_kind,
-        text=f"Your reply did not reach `{binding.name}`, and nothing of it is kept: you are not on the list of people "
-        f"who may steer it. {_identified(reply, member)}. To do: ask the operator of the-loop to add this id to "
-        f"{_list_of(reply, binding, authorized)}; then reply again.",
+        text=text,
         channel=reply.channel,
         thread=reply.thread,
-        only_for=member,
+        only_for=only_for,
     )
 
 
@@ -372,36 +381,21 @@ class Inbound:
 
 
 def _empty_note(reply: IncomingReply, binding: Binding) -> NewPost:
-    return NewPost(
-        id=f"p-empty-{new_message_id()}",
-        key=f"empty:{reply_key(reply)}",
-        kind=OutboundKind.NOTE,
-        uid=binding.uid,
-        name=binding.name,
-        channel_kind=reply.channel_kind,
-        text=f"Your message contains nothing that could be read as text, so `{binding.name}` did not get it. "
-        "To do: write it in words, or attach it as a file.",
-        channel=reply.channel,
-        thread=reply.thread,
+    text = (
+        f"Your message contains nothing that could be read as text, so `{binding.name}` did not get it. "
+        "To do: write it in words, or attach it as a file."
     )
+    return _beside(reply, binding, "empty", reply_key(reply), text)
 
 
 def _aside_note(reply: IncomingReply, binding: Binding, prefix: str) -> NewPost:
     member = reply.author.rpartition(":")[2]
     why = "it begins with a mention of somebody else" if reply.to_others else f"it begins with `{prefix}`"
-    return NewPost(
-        id=f"p-aside-{new_message_id()}",
-        key=f"aside:{reply.channel_kind}:{binding.uid}:{member}",
-        kind=OutboundKind.WHISPER,
-        uid=binding.uid,
-        name=binding.name,
-        channel_kind=reply.channel_kind,
-        text=f"Your message is a note to colleagues, because {why}: `{binding.name}` does not get it, and nothing of "
-        "it is kept. If the agent should get it, edit it so that it begins in another way. (This is said once.)",
-        channel=reply.channel,
-        thread=reply.thread,
-        only_for=member,
+    text = (
+        f"Your message is a note to colleagues, because {why}: `{binding.name}` does not get it, and nothing of "
+        "it is kept. If the agent should get it, edit it so that it begins in another way. (This is said once.)"
     )
+    return _beside(reply, binding, "aside", f"{reply.channel_kind}:{binding.uid}:{member}", text, only_for=member)
 
 
 def _received(passed: Passed) -> tuple[str, Fields]:

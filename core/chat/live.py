@@ -102,7 +102,7 @@ class LivePosts:
         rows = self._system.lives.all(self._channel.kind)
         for cut in rows:
             if cut.state is LiveState.REMOVING and self._may("remove"):
-                self._apart(cut.uid, cut, self._clear_up)
+                self._clear_up(cut)
         if self._off or not self._channel.live():
             return
         current = {row.uid: row for row in rows if row.state is not LiveState.REMOVING}
@@ -115,11 +115,6 @@ class LivePosts:
         for uid in current.keys() - bound:
             if not current[uid].post:  # the outbox sees to the others
                 self._system.lives.move(current[uid], LiveState.REMOVING)
-
-    def _apart(self, uid: str, row: LiveRow, act: Callable[[LiveRow], None]) -> None:
-        with suppress(Unforeseen), apart(self._system.events, uid), self._held(row.id) as held:
-            if held:
-                act(row)
 
     def _see_to(
         self, binding: Binding, activity: Activity | None, row: LiveRow | None, began: Callable[[str], None]
@@ -210,11 +205,10 @@ class LivePosts:
         self._system.lives.move(row, LiveState.OPEN, ts=posted.ts)
 
     def _show(self, row: LiveRow) -> None:
-        shown = self._composed(row.uid, row.turn, row.shown)
+        change = changed(row.shown, self._composed(row.uid, row.turn, row.shown))
         if self._system.clock.now() - row.opened_at >= LIFETIME:
-            self._stop(row, settled(merged(row.shown, changed(row.shown, shown)), _LATER), LiveState.PARKED)
+            self._stop(row, settled(merged(row.shown, change), _LATER), LiveState.PARKED)
             return
-        change = changed(row.shown, shown)
         if change == LiveShown() or not self._may("add", row.id):
             return
         self._free["add"] = Deadline(self._system.clock, _ANY_SECONDS)
@@ -379,11 +373,14 @@ class LivePosts:
         return Way.PLAIN
 
     def _clear_up(self, row: LiveRow) -> None:
-        self._free["remove"] = Deadline(self._system.clock, _BEGIN_SECONDS)
-        try:
-            self._remove(row)
-        except ChannelError as error:
-            self._troubled("remove", row, error)
+        with suppress(Unforeseen), apart(self._system.events, row.uid), self._held(row.id) as held:
+            if not held:
+                return
+            self._free["remove"] = Deadline(self._system.clock, _BEGIN_SECONDS)
+            try:
+                self._remove(row)
+            except ChannelError as error:
+                self._troubled("remove", row, error)
 
     def _remove(self, row: LiveRow) -> None:
         """Remove the message and forget the row. Raises ChannelError for what may go better later."""

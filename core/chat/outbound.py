@@ -131,6 +131,12 @@ class OutboundWorker:
         """Return by what posts of different sessions are ordered: rank, then how long ago the session had a turn."""
         return RANKS[row.post.kind], self._turns.get(row.post.uid, 0)
 
+    def _take_turn(self, row: OutboxRow, place: Place) -> None:
+        """Note that the session's post has its turn now; the next one in its channel waits."""
+        self._hold_back(place.channel, _PACE_SECONDS)
+        self._sent_posts += 1
+        self._turns[row.post.uid] = self._sent_posts
+
     def _handled(self, row: OutboxRow) -> float:
         """Send the post if it may be sent now, and return the seconds until it is worth looking again.
 
@@ -186,9 +192,7 @@ class OutboundWorker:
             return None
         if isinstance(ended, Way):
             return ended
-        self._hold_back(place.channel, _PACE_SECONDS)
-        self._sent_posts += 1
-        self._turns[row.post.uid] = self._sent_posts
+        self._take_turn(row, place)
         self._sent(self._system.outbox.get(row.post.id) or row, ended, anew=False)
         return None
 
@@ -317,9 +321,7 @@ class OutboundWorker:
         """
         if row.reason is Reason.HANDED_OVER:
             return self._ask(row, row, place)
-        self._hold_back(place.channel, _PACE_SECONDS)
-        self._sent_posts += 1
-        self._turns[row.post.uid] = self._sent_posts
+        self._take_turn(row, place)
         try:
             if row.state is PostState.SENDING and row.post.only_for:
                 self._system.outbox.advance(row, PostState.SENT, because=Because(Reason.MAYBE_SHOWN))

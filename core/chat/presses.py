@@ -14,7 +14,7 @@ from core.base.names import new_marker, new_message_id
 from core.base.redaction import redactor_of
 from core.chat.answering import Answering, Given, NotAnswered
 from core.chat.commands import LINES, screen_told, share, told_of_one
-from core.chat.inbound import full, is_full
+from core.chat.inbound import Holds, full, is_full
 from core.config.settings import secret_variables
 from core.delivery.permission_requests import Requests, post_of
 from core.delivery.saying import cancel_message, confirm_message
@@ -36,8 +36,6 @@ from core.model.texts import text
 from core.session.notes import AGAIN
 from core.session.sessions import Author, may_steer
 from core.session.system import System
-
-Holds = Callable[[str, Role], bool]
 
 NOT_YOU = "Only {who} may press this."
 STRANGER = "You are not on the list of people who may press this here."
@@ -124,13 +122,7 @@ class Presses:
         if row.post.uid != binding.uid:
             self._refuse(press, OTHER_THREAD, "unmapped")
         author = Author(press.channel_kind, press.author)
-        if not may_steer(
-            self._system.settings,
-            self._system.records,
-            lambda one: self._holds(one, button.role),
-            binding.name,
-            author,
-        ):
+        if not self._may(author, button.role, binding.name):
             self._refuse(press, NOT_YOU.format(who=_WHO[button.role]), "unauthorized-actor")
         return row, button
 
@@ -305,13 +297,7 @@ class Presses:
         if not message.text:
             raise Refused(f"the text of message {message.id} is no longer kept", "write it again")
         kind, _, author = message.actor.partition(":")
-        if not may_steer(
-            self._system.settings,
-            self._system.records,
-            lambda one: self._holds(one, Role.MEMBER),
-            message.name,
-            Author(kind, author),
-        ):
+        if not self._may(Author(kind, author), Role.MEMBER, message.name):
             raise Refused("its author is no longer on the allow-list", "write it again")
         record = self._system.records.read(message.name)
         if record is None or record.uid != message.uid:

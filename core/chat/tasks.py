@@ -18,8 +18,8 @@ from core.base.failpoints import Failpoint, failpoint
 from core.base.names import new_message_id
 from core.base.text import duration_text
 from core.base.values import replace
-from core.chat.creating import Holds, root_folder
-from core.chat.inbound import Inbound, Passed, check_author, check_team, reply_key, text_of
+from core.chat.creating import root_folder
+from core.chat.inbound import Holds, Inbound, Passed, check_author, check_team, reply_key, text_of
 from core.harness.programs import run_program
 from core.lifecycle.create import create_standing
 from core.lifecycle.stop import stop_standing
