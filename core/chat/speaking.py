@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from core.base.errors import CoreError, InvalidValue, NotPermitted, Refused
-from core.base.files import private_folder, write_private
 from core.base.names import new_request_id
 from core.base.redaction import Redactor, redactor_of
 from core.base.text import unstyled
@@ -20,7 +19,7 @@ from core.model.framing import clean
 from core.model.posts import OWN_CHAT, NewPost, OutboundKind, PostState
 from core.model.session import SessionRecord
 from core.process.presence import running_service
-from core.session.attachments import OUTGOING, attachment_id
+from core.session.attachments import OUTGOING, attachment_id, keep_outgoing
 from core.session.sessions import definition_of, has_thread, record_of_instance, resolve
 from core.session.system import System
 from core.store.outbox import Outbox
@@ -233,12 +232,8 @@ def _content(source: Path, redactor: Redactor) -> tuple[bytes, int]:
 
 def _kept(system: System, record: SessionRecord, post_id: str, name: str, content: bytes) -> Path:
     """Keep a copy in the session's folder until it is sent, and return its path. Raises StoreBroken."""
-    folder = system.paths.session(record.uid) / OUTGOING / post_id
-    _drop_sent(system.outbox, folder.parent)
-    private_folder(folder)
-    target = folder / name
-    write_private(target, content)
-    return target
+    _drop_sent(system.outbox, system.paths.session(record.uid) / OUTGOING)
+    return keep_outgoing(system, record.uid, post_id, name, content)
 
 
 def _drop_sent(outbox: Outbox, outgoing: Path) -> None:

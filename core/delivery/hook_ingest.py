@@ -543,7 +543,7 @@ def _take(
         if not doubted:
             _tell_loops(system, record, report, event, at)
         _put_activity(system, record, report, event, at, taken, ending=silenced is not None)
-    shown = silenced is None and report.agent == MAIN and isinstance(event, ToolStarted | ToolEnded)
+    shown = silenced is None and report.agent == MAIN
     if shown and isinstance(event, ToolStarted | ToolEnded) and _has_thread(system.settings, system.bindings, record):
         note_step(system, record, event)
     if isinstance(event, Ended) and event.by_person:

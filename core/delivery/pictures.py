@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.base.errors import CoreError, Refused
-from core.base.files import private_folder, write_private
 from core.base.redaction import Redactor, redactor_of
 from core.config.settings import secret_variables
 from core.model.asking import RequestState
 from core.model.cells import drawing_of, masked, rows_of
 from core.model.posts import OWN_CHAT, NewPost, OutboundKind
 from core.process import drawing
-from core.session.attachments import OUTGOING, attachment_id
+from core.session.attachments import attachment_id, keep_outgoing
 
 if TYPE_CHECKING:
     from core.model.asking import Request
@@ -114,10 +113,8 @@ def _posted(system: System, record: SessionRecord, request: Request) -> None:
         if latest is None or latest.state is not RequestState.OPEN:
             return
         post_id = f"p-picture-{request.id}"
-        folder = system.paths.session(record.uid) / OUTGOING / post_id
-        private_folder(folder)
-        path = folder / f"{record.name}-{system.clock.now():%Y-%m-%d-%H%M}.png"
-        write_private(path, made)
+        name = f"{record.name}-{system.clock.now():%Y-%m-%d-%H%M}.png"
+        path = keep_outgoing(system, record.uid, post_id, name, made)
         system.outbox.add([_post(record, attachment_id(post_id), path)])
     except CoreError as error:
         _LOG.warning("a dialog has no picture", extra={"session": record.uid, "reason": str(error)})

@@ -189,10 +189,8 @@ def lacks_thread(settings: Settings, definition: Definition) -> str:
 
 def _posts(system: System, record: SessionRecord, definition: Definition, told: tuple[str, str, str]) -> list[NewPost]:
     how, why, more = told
-    blind = blind_program(system.settings, system.harnesses, record)
-    what, by, remarks = _what(system, record), f" ({why})" if why else "", f"; {more}" if more else ""
-    aside = system.settings.channel(definition.chat_kind).aside
-    root = root_text(record.name, what, definition.description, f"{how}{remarks}", blind, aside)
+    by, remarks = f" ({why})" if why else "", f"; {more}" if more else ""
+    root = _root_text(system, record, definition, f"{how}{remarks}")
     buttons = announced_buttons(record.uid, lives=True)
     bound, thread = system.bindings.of_session(record.uid), definition.binding.thread
     if (bound is None or _is_headless(bound, thread)) and not root_waits(system.outbox, record, definition):
@@ -281,6 +279,13 @@ def _failure_note(record: SessionRecord, reason: str, moment: int) -> NewPost:
 def _is_headless(bound: Binding, thread: str) -> bool:
     """Return whether the thread is that of somebody's message, and no announcement stands in it yet."""
     return bool(thread) and bound.thread == thread and not bound.head
+
+
+def _root_text(system: System, record: SessionRecord, definition: Definition, how: str) -> str:
+    """Return the announcement of a session that is up. `how`: how it came up, or since when it is."""
+    blind = blind_program(system.settings, system.harnesses, record)
+    aside = system.settings.channel(definition.chat_kind).aside
+    return root_text(record.name, _what(system, record), definition.description, how, blind, aside)
 
 
 def _what(system: System, record: SessionRecord) -> str:
@@ -408,12 +413,9 @@ def _present(system: System, record: SessionRecord) -> tuple[str, tuple[Button, 
 
 def _up(system: System, record: SessionRecord) -> tuple[str, tuple[Button, ...]]:
     since = f"since {record.started_at:%Y-%m-%d %H:%M} UTC" if record.started_at else "still"
-    blind = blind_program(system.settings, system.harnesses, record)
     how = f"{since}, paused by {record.hold.by}" if record.hold else since
     buttons = announced_buttons(record.uid, lives=True, paused=record.hold is not None)
-    aside = system.settings.channel(record.definition.chat_kind).aside
-    about = record.definition.description
-    return root_text(record.name, _what(system, record), about, how, blind, aside), buttons
+    return _root_text(system, record, record.definition, how), buttons
 
 
 def _renewed_post(record: SessionRecord, kind: OutboundKind, text: str, home: str, now: datetime) -> NewPost:

@@ -17,6 +17,7 @@ from pathlib import Path
 from core.base.clock import Clock, Deadline, SystemClock
 from core.base.errors import Refused, StoreBroken
 from core.base.files import broken, open_plain
+from core.base.text import moment_text
 from core.base.values import replace
 from core.model.reasons import Reason
 from core.model.rows import ServiceRow
@@ -231,7 +232,7 @@ class Connections:
             return ServiceRow(row.name, False, row.pid, problem)
         sent = self._sent.get(row.name, [])
         if row.running and len(sent) == _ECHOES and self._clock.now() - sent[-1] > timedelta(seconds=_ECHO_SECONDS):
-            since = sent[0].strftime("%Y-%m-%d %H:%M:%S UTC")
+            since = moment_text(sent[0])
             return ServiceRow(row.name, False, row.pid, text(Reason.DEAF, since=since), Reason.DEAF.value)
         if row.running and (note := self._notes.get(row.name)):
             return replace(row, detail="; ".join(filter(None, (row.detail, note))))

@@ -1,18 +1,16 @@
 """Files that came with messages: kept in the session's folder, then named in the message's text.
 
 A message with files is committed before any file is fetched, and waits. If a process dies meanwhile, the next one
-fetches again.
+fetches again. Also copies of files that are to be posted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from core.base.errors import Refused, UnknownMessage
-from core.base.files import (
-    private_folder,
-    write_private,
-)
+from core.base.files import private_folder, write_private
 from core.base.names import new_message_id
 from core.model.message import (
     WAITING,
@@ -107,9 +105,19 @@ def _note(message: NewMessage, address: ReplyAddress, text: str) -> NewPost:
     )
 
 
+# ---------------------------------------------------------------- what is to be posted
+
 OUTGOING = "outgoing"  #: the folder in a session's own where copies of files wait that are to be posted
 
 
 def attachment_id(post_id: str) -> str:
     """Return the id of the post that attaches the file kept in the folder of that name."""
     return f"{post_id}-file"
+
+
+def keep_outgoing(system: System, uid: str, post_id: str, name: str, data: bytes) -> Path:
+    """Keep a copy for the post `attachment_id(post_id)`, and return its path. Raises StoreBroken."""
+    folder = system.paths.session(uid) / OUTGOING / post_id
+    private_folder(folder)
+    write_private(folder / name, data)
+    return folder / name
