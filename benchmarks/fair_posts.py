@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from datetime import datetime, timedelta
 
 from benchmarks.measuring import Ratio, report
 from benchmarks.stage import stage
 from bot.channel import SlackChannel
 from bot.payloads import KIND
-from core.base.clock import SystemClock
 from core.base.values import replace
 from core.chat.outbound import OutboundWorker
 from core.model.channel import Posted
@@ -23,6 +21,7 @@ from core.model.posts import NewPost, OutboundKind
 from core.model.session import Binding
 from core.session.system import System
 from embedded.workspace.thread import WorkspaceThread
+from tests.support.outgoing import HandClock
 
 IN_TIME, FAIR = 1.1, 2.0
 SESSIONS, POSTS = 50, 10
@@ -30,25 +29,10 @@ CHANNEL = "agents"
 _PACE = 1.0  #: seconds
 
 
-class Clock(SystemClock):
-    """The machine's clock, which jumps over the worker's waits."""
-
-    def __init__(self) -> None:
-        self.ahead = 0.0
-
-    def now(self) -> datetime:
-        """Return the moved wall clock."""
-        return super().now() + timedelta(seconds=self.ahead)
-
-    def monotonic(self) -> float:
-        """Return the moved seconds."""
-        return super().monotonic() + self.ahead
-
-
 class Strict(SlackChannel):
     """The real channel, which notes when each post was sent."""
 
-    def watch(self, clock: Clock) -> list[tuple[str, float]]:
+    def watch(self, clock: HandClock) -> list[tuple[str, float]]:
         """Return the list of sessions (uids) and times, which grows with each post."""
         self._watching = clock
         self._posts: list[tuple[str, float]] = []
@@ -67,7 +51,7 @@ def ratios() -> Iterator[Ratio]:
     """Yield how long all of it took, and how much later the last session was done than the first."""
     with WorkspaceThread() as workspace, stage() as here:
         here.configure({})
-        system, clock = here.system(), Clock()
+        system, clock = here.system(), HandClock()
         try:
             posts = _sent(workspace, replace(system, clock=clock), clock)
         finally:
@@ -85,7 +69,7 @@ def judged(posts: list[tuple[str, float]], many: str, one: str) -> Iterator[Rati
     yield Ratio(f"the same: all posts of the slowest {one}", "of the fastest", "s", (slowest,), (fastest,), FAIR)
 
 
-def _sent(workspace: WorkspaceThread, system: System, clock: Clock) -> list[tuple[str, float]]:
+def _sent(workspace: WorkspaceThread, system: System, clock: HandClock) -> list[tuple[str, float]]:
     """Commit all posts, one session's after the other's, send them, and return each with its time."""
     block = {"enabled": True, "apiUrl": workspace.api_url, "channel": workspace.channel_id(CHANNEL)}
     channel = Strict(block, {"THE_LOOP_SLACK_BOT_TOKEN": workspace.bot_token})

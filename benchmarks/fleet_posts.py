@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fair_posts import CHANNEL, POSTS, SESSIONS, Clock, Strict, judged, post_of, texts_of
+from benchmarks.fair_posts import CHANNEL, POSTS, SESSIONS, Strict, judged, post_of, texts_of
 from benchmarks.measuring import Ratio, report
 from bot.payloads import KIND
 from core.base.clock import Deadline
@@ -22,6 +22,7 @@ from core.fleet.gateway import Directory, Held, Poster
 from core.model.posts import RANKS
 from embedded.workspace.thread import WorkspaceThread
 from tests.support.fleets import PostgresRig, made_database, started
+from tests.support.outgoing import HandClock
 from tests.support.postgres import MISSING, programs, running_cluster
 
 _NEVER = 1e9  #: seconds of the simulated clock
@@ -54,7 +55,7 @@ def _sent(workspace: WorkspaceThread, rig: PostgresRig) -> list[tuple[str, float
     for number, root in enumerate(roots):
         _hand_over(workspace, rig, number, root)
     gate = rig.admit("gate", gateway=True)
-    host, exchange, clock = started(gate), gate.as_gateway(), Clock()
+    host, exchange, clock = started(gate), gate.as_gateway(), HandClock()
     block = {"enabled": True, "apiUrl": workspace.api_url, "channel": workspace.channel_id(CHANNEL)}
     channel = Strict(block, {"THE_LOOP_SLACK_BOT_TOKEN": workspace.bot_token})
     sent, lease = channel.watch(clock), exchange.lease()

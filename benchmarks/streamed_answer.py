@@ -13,7 +13,7 @@ from typing import Any
 
 from slack_sdk import WebClient
 
-from benchmarks.fair_posts import CHANNEL, Clock
+from benchmarks.fair_posts import CHANNEL
 from benchmarks.measuring import Ratio, report
 from benchmarks.stage import stage
 from bot.channel import SlackChannel
@@ -28,6 +28,7 @@ from core.model.posts import NewPost, OutboundKind
 from core.model.session import Binding
 from core.session.system import System
 from embedded.workspace.thread import WorkspaceThread
+from tests.support.outgoing import HandClock
 
 MOST_CALLS = 12
 BYTES = 20_000
@@ -38,7 +39,7 @@ def ratios() -> Iterator[Ratio]:
     """Yield how many calls it took, and print which."""
     with WorkspaceThread() as workspace, stage() as here:
         here.configure({})
-        system, clock = here.system(), Clock()
+        system, clock = here.system(), HandClock()
         try:
             calls, text = _streamed(workspace, replace(system, clock=clock), clock)
         finally:
@@ -53,7 +54,7 @@ def ratios() -> Iterator[Ratio]:
     yield Ratio(f"a streamed answer of {BYTES:,} bytes", "one call", "calls", (float(total),), (1.0,), MOST_CALLS)
 
 
-def _streamed(workspace: WorkspaceThread, system: System, clock: Clock) -> tuple[Counter[str], str]:
+def _streamed(workspace: WorkspaceThread, system: System, clock: HandClock) -> tuple[Counter[str], str]:
     """Let a turn run with a tool and end with an answer; return the calls by method, and the answer."""
     block = {"enabled": True, "apiUrl": workspace.api_url, "channel": workspace.channel_id(CHANNEL)}
     channel = SlackChannel(block, {"THE_LOOP_SLACK_BOT_TOKEN": workspace.bot_token})

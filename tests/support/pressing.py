@@ -6,10 +6,12 @@ from pathlib import Path
 from core.base.values import replace
 from core.chat.presses import Presses
 from core.delivery.permission_requests import Requests
+from core.lifecycle.start import start_standing
 from core.model.channel import IncomingPress
+from core.model.session import Binding
 from core.session.system import System
-from tests.support.talking import talking
-from tests.support.world import load
+from tests.support.talking import record_of, talking
+from tests.support.world import ACTOR, World, load
 
 THREAD = "1700.000001"
 
@@ -18,6 +20,15 @@ def with_slack(system: System) -> System:
     """Return the ports with a configuration that has the channel."""
     channels = {"slack": system.settings.channel("slack")._replace(enabled=True)}
     return replace(system, settings=system.settings._replace(channels=channels))
+
+
+def threaded(world: World) -> System:
+    """Return the ports of a world whose session `scribe` runs, with a thread, in a configuration with the channel."""
+    system = with_slack(talking(world))
+    assert start_standing(system, "scribe", ACTOR).ok
+    uid, _ = record_of(system)
+    system.bindings.bind(Binding("slack", "T1", "C1", THREAD, uid, "scribe", system.clock.now()))
+    return system
 
 
 def press(system: System, action: str, uid: str) -> str:

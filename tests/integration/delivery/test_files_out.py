@@ -11,6 +11,7 @@ from core.chat.speaking import post, redacted_in, redaction_told
 from core.model.session import Binding, SessionRecord
 from core.session.system import System
 from tests.support.chat import HOME, TEAM
+from tests.support.pressing import with_slack
 from tests.support.world import definition
 
 T0 = datetime(2026, 11, 29, tzinfo=UTC)
@@ -24,9 +25,7 @@ def speaking(system: System) -> System:
     with system.locks.hold("scribe", "test", 1.0):
         system.records.write(SessionRecord("scribe", "s-1", definition("scribe"), T0))
     system.bindings.bind(Binding("slack", TEAM, HOME, "1.0", "s-1", "scribe", T0))
-    settings = system.settings
-    enabled = settings._replace(channels={"slack": settings.channel("slack")._replace(enabled=True)})
-    return replace(system, settings=enabled, environ={**system.environ, "THE_LOOP_API_TOKEN": VALUE})
+    return replace(with_slack(system), environ={**system.environ, "THE_LOOP_API_TOKEN": VALUE})
 
 
 def test_a_binary_with_a_secret_is_refused_to_the_agent(speaking: System, tmp_path: Path) -> None:

@@ -14,16 +14,15 @@ from core.base.values import replace
 from core.delivery import pictures
 from core.delivery.dialogs import show
 from core.delivery.pictures import NoPicture, font, picture, post_picture
-from core.lifecycle.start import start_standing
 from core.model.asking import RequestState
 from core.model.dialog import Dialog
 from core.model.posts import OutboundKind
-from core.model.session import Binding
 from core.process import drawing
 from core.session.system import System
-from tests.support.talking import record_of, talking
+from tests.support.pressing import threaded
+from tests.support.talking import record_of
 from tests.support.tmux import wait_until
-from tests.support.world import ACTOR, World, recorded
+from tests.support.world import World, recorded
 
 SECRET = "ghp_" + "Ab3" * 12
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -32,13 +31,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 @pytest.fixture
 def bound(world: World) -> System:
     """Give a session that is up and has a thread."""
-    system = talking(world)
-    settings = system.settings
-    settings = settings._replace(channels={"slack": settings.channel("slack")._replace(enabled=True)})
-    system = replace(system, settings=settings)
-    assert start_standing(system, "scribe", ACTOR).ok
-    uid, _ = record_of(system)
-    system.bindings.bind(Binding("slack", "T1", "C1", "1700.000001", uid, "scribe", system.clock.now()))
+    system = threaded(world)
     wait_until(lambda: "Ready" in system.runner.screen(record_of(system)[1], 40), "it shows that it is ready")
     return system
 

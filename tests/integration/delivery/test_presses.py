@@ -12,18 +12,17 @@ from core.base.errors import Refused
 from core.chat.presses import Presses
 from core.delivery.permission_requests import Requests
 from core.lifecycle.pause import pause_standing
-from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.loops.verbs import Asker, create_loop
 from core.model.asking import Press, Request, Role, announced_buttons, session_buttons
 from core.model.channel import IncomingPress
 from core.model.loop import LoopRequest, LoopStatus
 from core.model.posts import NewPost, OutboundKind, PostState
-from core.model.session import Binding
 from core.process.control import Peer
 from core.session.system import System
 from tests.support.hook import Hook, key_of
-from tests.support.talking import record_of, talking
+from tests.support.pressing import threaded
+from tests.support.talking import record_of
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, World, events, recorded
 
@@ -39,13 +38,8 @@ def has_role(author: str, role: Role) -> bool:
 @pytest.fixture
 def bound(world: World) -> System:
     """Give a live session with a thread, in a configuration that has the channel."""
-    system = talking(world)
-    settings = system.settings
-    settings = settings._replace(channels={"slack": settings.channel("slack")._replace(enabled=True)})
-    system = replace(system, settings=settings)
-    assert start_standing(system, "scribe", ACTOR).ok
+    system = threaded(world)
     uid, _ = record_of(system)
-    system.bindings.bind(Binding("slack", "T1", "C1", THREAD, uid, "scribe", system.clock.now()))
     wait_until(lambda: _turn_is_over(system, uid), "the first turn is over, and no report of it comes later")
     return system
 

@@ -35,6 +35,7 @@ from tests.integration.delivery.conftest import settle
 from tests.support.chat import Chat
 from tests.support.killed import run_until
 from tests.support.outgoing import HandClock
+from tests.support.pressing import with_slack
 from tests.support.talking import record_of, rows, taken, talking, times
 from tests.support.tmux import soon, wait_until
 from tests.support.world import ACTOR, World, events
@@ -48,20 +49,11 @@ ROLES = {"U1": {Role.MEMBER, Role.APPROVER}, "U2": {Role.MEMBER}}
 @pytest.fixture
 def bound(world: World) -> System:
     """Give a live session that is idle and has a thread."""
-    system = with_chat(talking(world))
+    system = with_slack(talking(world))
     assert start_standing(system, "scribe", ACTOR).ok
     bind(system)
     settle(system)
     return system
-
-
-def with_chat(system: System) -> System:
-    """Enable the channel."""
-    settings = system.settings
-    return replace(
-        system,
-        settings=settings._replace(channels={"slack": settings.channel("slack")._replace(enabled=True)}),
-    )
 
 
 def bind(system: System) -> None:
@@ -556,7 +548,7 @@ def reply(service: Service, ts: str) -> str:
 @pytest.fixture
 def asking_first(world: World) -> System:
     """Give ports whose agent shows a dialog before it starts, with a thread to come."""
-    system = with_chat(talking(world))
+    system = with_slack(talking(world))
     routing = system.settings.routing._replace(harness_args={"bundled": ("--ask", "Trust it? | yes | no")})
     return replace(system, settings=system.settings._replace(routing=routing))
 
