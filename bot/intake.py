@@ -270,8 +270,11 @@ class Intake:
     async def take(
         self, reply: IncomingReply, message: Document, template: Template, bot: str, retry: int
     ) -> Verdict | None:
-        """Hand a task over, with what is known of its author, without the mention of the bot; None as in a ticket."""
-        found = await self._looked_up(reply, Ticket(reply, message, retry, asyncio.Future()))
+        """Hand a task over, with what is known of its author, without the mention of the bot.
+
+        None where Slack has to send it again.
+        """
+        found = await self._looked_up(reply, message, retry)
         if found is None:
             return None
         try:
@@ -351,11 +354,11 @@ class Intake:
     async def _known(self, ticket: Ticket) -> Item | None:
         """Return the item with what is known of its author, None if Slack has to send it again."""
         item = ticket.item
-        if isinstance(item, IncomingReply):
-            return await self._looked_up(item, ticket)
-        if item.deleted:
+        if isinstance(item, IncomingChange) and item.deleted:
             return item
-        found = await self._looked_up(item.reply, ticket)
+        found = await self._looked_up(ticket.reply, ticket.message, ticket.retry)
+        if isinstance(item, IncomingReply):
+            return found
         if found is not None and ticket.called:
             found = await self._without(ticket.called, found)
         return None if found is None else replace(item, reply=found)
@@ -365,8 +368,8 @@ class Intake:
         called = (await self._directory.names([bot], ASK_SECONDS)).get(bot, bot) if not reply.unlisted else bot
         return replace(reply, text=reply.text.replace(f"@{called}", "", 1).strip())
 
-    async def _looked_up(self, reply: IncomingReply, ticket: Ticket) -> IncomingReply | None:
-        """Return the reply as its author is known, with names in its text.
+    async def _looked_up(self, reply: IncomingReply, message: Document, retry: int) -> IncomingReply | None:
+        """Return the reply as its author is known, with names in its text; None if Slack has to send it again.
 
         Only those on the allow-list are looked up: nobody else's reply depends on the answer. Where Slack does not say
         who they are (a guest? deactivated?), the last delivery goes on without a team, which core refuses.
@@ -377,16 +380,16 @@ class Intake:
             person = await self._directory.person(reply.author, ASK_SECONDS)
         except ChannelError as error:
             log.warning("an author could not be looked up", extra={"author": reply.author, "reason": str(error)})
-            if ticket.retry < LAST_RETRY:
+            if retry < LAST_RETRY:
                 return None
             self.missed(reply.channel, reply.thread)
             return replace(reply, author_team="")
         known = replace(as_known(reply, person), confirm=late(reply.ts, self._settings, self._clock))
-        ids = mentioned(ticket.message)
+        ids = mentioned(message)
         if not ids:
             return known
         names = await self._directory.names(ids, ASK_SECONDS)
-        return replace(known, text=plain(ticket.message, names), quoted=quoted(ticket.message, names))
+        return replace(known, text=plain(message, names), quoted=quoted(message, names))
 
 
 def late(ts: str, settings: SlackSettings, clock: Clock) -> str:
