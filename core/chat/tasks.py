@@ -28,8 +28,9 @@ from core.model.channel import IncomingChange, IncomingReply, IncomingTask, Temp
 from core.model.message import Attachment
 from core.model.posts import NewPost, OutboundKind
 from core.model.session import Binding, ChatBinding, Definition, Phase, SessionRecord
+from core.model.tasks import TaskRow, TaskState
 from core.session.system import System
-from core.store.tasks import TaskRow, Tasks, TaskState
+from core.store.tasks import Tasks
 
 _LOG = logging.getLogger(__name__)
 _GIT_SECONDS = 60.0
