@@ -15,7 +15,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -674,6 +674,7 @@ class Poster:
         self._sent = sent
         self._lock = threading.Lock()
         self._lanes: dict[tuple[str, str], _Lane] = {}
+        self._at_work: list[Future[None]] = []
         self._clear: set[str] = set()  #: ids of posts that certainly do not stand in the chat
         self._again: dict[str, Deadline] = {}  #: by post: until then it is left alone
         self._begun: set[str] = set()  #: posts for which this gateway itself has asked the chat
@@ -708,8 +709,11 @@ class Poster:
     def turn(self, hands: ThreadPoolExecutor) -> float:
         """Give out what may be said now, and return the seconds until it is worth looking again.
 
-        Raises LeaseLost, ExchangeAway, Evicted.
+        Raises LeaseLost, ExchangeAway, Evicted, and what a thread that spoke has failed with.
         """
+        for work in [one for one in self._at_work if one.done()]:
+            self._at_work.remove(work)
+            work.result()
         waiting = self._exchange.posts(self._held.lease, _POSTS)
         rest = _TURN_SECONDS if waiting else LEASE_SECONDS
         self._note_fetches(waiting)
@@ -757,7 +761,7 @@ class Poster:
                     there.busy = False
                 self._exchange.wake()
 
-        hands.submit(run)
+        self._at_work.append(hands.submit(run))
         return _TURN_SECONDS
 
     def _log_once(self, ident: str, what: str, reason: str) -> None:
@@ -851,17 +855,20 @@ class Poster:
         return posted
 
     def _posted(self, one: WaitingPost, body: Say, channel: Channel) -> Posted:
-        """Raises ChannelError; where the exchange has the file no more, one that lets the host hand it over again."""
+        """Raises ChannelError: where there is no file to post, one that lets the host hand it over again."""
         if body.ts:
             return channel.update(body.post, body.channel, body.ts)
         if not body.blob:
             return channel.post(replace(body.post, path=""), body.channel, body.thread)
-        with tempfile.TemporaryDirectory(prefix="the-loop-") as folder:
-            path = Path(folder) / (Path(body.post.path).name or "file")
+        with ExitStack() as stack:
             try:
+                kept = tempfile.TemporaryDirectory(prefix="the-loop-", ignore_cleanup_errors=True)
+                path = Path(stack.enter_context(kept)) / (Path(body.post.path).name or "file")
                 path.write_bytes(b"".join(self._exchange.get_blob(one.host, body.blob)))
             except BlobGone as error:
                 raise ChannelError(error.message, transient=True) from error
+            except OSError as error:
+                raise ChannelError(f"the gateway cannot keep the file: {error}", transient=True) from error
             posted = channel.post(replace(body.post, path=str(path)), body.channel, body.thread)
         self._exchange.drop_blob(one.host, body.blob)
         return posted

@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -629,7 +630,8 @@ class Taker:
         match body:
             case Pressed() | Ordered():
                 pool = pressing if isinstance(body, Pressed) else ordering
-                pool.submit(self._do, door, call, body)
+                work = pool.submit(self._do, door, call, body)
+                work.add_done_callback(partial(_log, "a press or a command was not answered"))
             case Gap():
                 door.behind(self.kind)
                 self._relay.settle_later(call.id)
@@ -742,15 +744,15 @@ def _committed(
         return words[0]
     if not words:
         work.result()
-    work.add_done_callback(_log)
+    work.add_done_callback(partial(_log, "a reply is not delivered at once"))
     door.sync()
     return words[0]
 
 
-def _log(work: Future[None]) -> None:
+def _log(what: str, work: Future[None]) -> None:
     error = None if work.cancelled() else work.exception()
     if error is not None:
-        _LOG.warning("a reply is not delivered at once", extra={"reason": str(error)})
+        _LOG.warning(what, extra={"reason": str(error)})
 
 
 class RelayChannel:
