@@ -16,9 +16,9 @@ from core.base.errors import CoreError, StoreBroken
 from core.chat.backfill import CatchingUp
 from core.chat.outbound import OutboundWorker
 from core.config.settings import FleetSettings
-from core.fleet.exchange import Fleet, NewCall
-from core.model.channel import CoreApi, IncomingReply, PrivateAnswer, Verdict
-from core.model.message import InboxRow, Kind
+from core.fleet.exchange import Fleet
+from core.model.channel import CoreApi, IncomingOrder, IncomingReply, PrivateAnswer, Verdict
+from core.model.message import Attachment, Fetched, InboxRow, Kind
 from core.model.posts import NewPost, OutboundKind
 from core.model.session import Binding, SessionRecord
 from core.process.presence import Connections
@@ -38,7 +38,6 @@ class Room(Chat):
 
     doors: list[CoreApi] = field(default_factory=list)
     replies: bool = True
-    looked: int = 0
     too_late: str = ""
 
     def serve(self, door: CoreApi, stopping: Callable[[], bool]) -> None:
@@ -50,7 +49,6 @@ class Room(Chat):
 
     def look_again(self) -> None:
         """Fetch what is waited for: each file holds its own name."""
-        self.looked += 1
         for door in list(self.doors):
             for fetch in door.to_fetch(self.kind):
                 threading.Thread(target=_fetch, args=(door, fetch.message_id, fetch.files)).start()
@@ -60,12 +58,9 @@ class Room(Chat):
         return self.too_late
 
 
-def _fetch(door: CoreApi, message: str, files: Collection[object]) -> None:
-    from core.model.message import Attachment, Fetched
-
+def _fetch(door: CoreApi, message: str, files: Collection[Attachment]) -> None:
     done = []
     for position, file in enumerate(files, 1):
-        assert isinstance(file, Attachment)
         data = file.name.encode()
         done.append(Fetched(file, door.keep_file(message, position, file.name, data), len(data)))
     door.fetched(message, done)
@@ -77,7 +72,7 @@ def room_like(other: Room) -> Room:
 
 
 class Host:
-    """One host. `crash` lets its threads end without a farewell; `start` begins a new life over the same store."""
+    """One host. `stop` ends its life in order; `start` begins a new one over the same store."""
 
     def __init__(self, folder: Path, fleet: Fleet, room: Room, *, gateway: bool = False) -> None:
         self.name = fleet.host
@@ -237,14 +232,7 @@ def write(room: Room, *replies: IncomingReply, seconds: float = 20.0) -> list[Ve
 
 def ordered(door: CoreApi, name: str, verb: str = "queue") -> PrivateAnswer | CoreError:
     """Return what a command of U1 is answered with."""
-    from core.model.channel import IncomingOrder
-
     try:
         return door.order(IncomingOrder("slack", "U1", "ann", verb, name, ""))
     except CoreError as error:
         return error
-
-
-def bodies(calls: Collection[NewCall]) -> str:
-    """Return all that stands in calls."""
-    return " ".join(call.body for call in calls)

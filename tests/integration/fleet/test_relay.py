@@ -13,20 +13,25 @@ import pytest
 
 from core.base.errors import ChannelError, CoreError, Refused, StoreBroken, UnknownSession
 from core.base.values import replace
+from core.fleet.envelope import Failed, Ordered, Read, Say, read_answer, written_call, written_post
 from core.fleet.exchange import (
     ANSWER_SECONDS,
     BLOB_SECONDS,
     ExchangeAway,
+    HostPost,
     Lease,
     LeaseLost,
     NewCall,
+    Place,
     PlaceRefused,
+    new_id,
 )
 from core.fleet.memory import MemoryFleet, MemoryGateway, MemoryHost
 from core.model.asking import Role
 from core.model.channel import (
     IncomingChange,
     IncomingCreation,
+    IncomingOrder,
     IncomingReply,
     Posted,
     PrivateAnswer,
@@ -588,10 +593,6 @@ def _whisper(host: Host, number: int) -> str:
 
 def test_a_host_cannot_write_into_another_hosts_thread(rig: Rig, pair: tuple[Host, Host]) -> None:
     """Neither the exchange nor the gateway lets it: not by the place, not by the body, not by an edit."""
-    from core.fleet.envelope import Say, written_post
-    from core.fleet.exchange import HostPost, Place, new_id
-    from core.model.posts import NewPost
-
     gate, build = pair
     relay, thread = build.joined.relay, gate.thread("guide")
     post = NewPost("p-evil", "evil", OutboundKind.NOTE, "s-build-guide", "guide", "slack", "evil")
@@ -662,9 +663,6 @@ def test_a_thread_is_read_by_the_gateway(rig: Rig, pair: tuple[Host, Host]) -> N
 
 
 def _read_other(host: Host, thread: str) -> None:
-    from core.fleet.envelope import Read, written_post
-    from core.fleet.exchange import HostPost, Place
-
     key = "0" * 32
     post = HostPost(key, f"s-{host.name}-guide", Place("slack", "", HOME, ""), 0, *written_post(Read(HOME, thread)))
     host.joined.relay.read(key, lambda again: post)
@@ -819,10 +817,6 @@ def test_a_command_that_nobody_took_is_taken_back(
 
 def test_a_command_that_came_too_late_is_not_done(rig: Rig, pair: tuple[Host, Host]) -> None:
     """Its deadline goes by the exchange's clock."""
-    from core.fleet.envelope import Failed, Ordered, read_answer, written_call
-    from core.fleet.exchange import new_id
-    from core.model.channel import IncomingOrder
-
     gate, build = pair
     build.stop()
     assert gate.joined.gateway is not None
