@@ -131,7 +131,8 @@ class Directory:
 
     def routes(self) -> Mapping[Place, RoutedThread]:
         """Return all routes. Raises ExchangeAway."""
-        if self._read_until is None or self._read_until.passed():
+        read_until = self._read_until
+        if read_until is None or read_until.passed():
             until = Deadline(self._clock, _ROUTES_SECONDS)
             found = {one.route.place: one for one in self._exchange.routes()}
             listed = [read_members(one.members) for one in found.values()]
@@ -142,13 +143,13 @@ class Directory:
 
     def route(self, place: Place) -> RoutedThread | None:
         """Return whose the thread is; None: nobody's. Raises ExchangeAway."""
-        found = self.routes().get(place)
-        if found is not None or (place in self._unknown and not self._unknown[place].passed()):
+        found, unknown = self.routes().get(place), self._unknown.get(place)
+        if found is not None or (unknown is not None and not unknown.passed()):
             return found
         found = self._exchange.route(place)
         with self._lock:
             if found is not None:
-                self._routes[place] = found
+                self._routes = {**self._routes, place: found}  # another one: somebody may be looking at all of them
             else:
                 self._unknown[place] = Deadline(self._clock, _ROUTES_SECONDS)
         return found
@@ -717,7 +718,7 @@ class Poster:
         waiting = self._exchange.posts(self._held.lease, _POSTS)
         rest = _TURN_SECONDS if waiting else LEASE_SECONDS
         self._note_fetches(waiting)
-        for own in [one for one in self._own.values() if not one.told]:
+        for own in [one for one in list(self._own.values()) if not one.told]:
             rest = min(rest, self._give(hands, ("say", own.channel), lambda own=own: self._say_own(own)))  # type: ignore[misc]
         taken: set[tuple[str, str]] = set()
         for one in waiting:

@@ -1,9 +1,10 @@
-"""Which hosts the gateway says are silent, over the exchange in memory."""
+"""Whose the gateway says the threads are, and which hosts are silent, over the exchange in memory."""
 
+from core.base.values import replace
 from core.fleet.gateway import Directory
 from core.fleet.memory import MemoryFleet
 from tests.support.clocks import MovedClock
-from tests.support.fleets import BEAT, started
+from tests.support.fleets import BEAT, THREAD, session, started
 
 _HOUR = 3600.0
 
@@ -35,3 +36,21 @@ def test_a_host_that_has_stopped_is_called_so_at_once() -> None:
     lap.stopped()
 
     assert Directory(clock, fleet.admit("gate", gateway=True).as_gateway(), gate).silent("lap", 60) is not None
+
+
+def test_a_thread_that_becomes_known_disturbs_nobody_who_looks_at_all() -> None:
+    """Several threads ask: what one of them was given stays as it was."""
+    clock = MovedClock()
+    fleet = MemoryFleet(clock)
+    gate, other = fleet.admit("gate", gateway=True), replace(THREAD, thread="200.2")
+    host = started(gate)
+    host.publish([session("u1", THREAD)])
+    directory = Directory(clock, gate.as_gateway(), host)
+    looking = iter(directory.routes())
+
+    host.publish([session("u1", THREAD, other)])
+    found = directory.route(other)
+
+    assert list(looking) == [THREAD]
+    assert found is not None
+    assert directory.routes().keys() == {THREAD, other}
