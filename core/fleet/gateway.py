@@ -101,7 +101,7 @@ _CALL_SECONDS = 45.0  #: after which no request of a gateway is under way any mo
 _HANDS = 4  #: threads that speak
 _POSTS = 20  #: of each channel that are looked at
 _HEARD_SECONDS = 15.0  #: in which every host that lives beats, once the exchange is there again
-_TIDY_SECONDS = 3_600.0  #: between two removals of answers and files that nobody fetched
+_TIDY_SECONDS = 600.0  #: between two removals of answers and files that nobody fetched
 _TELL_SILENT_SECONDS = 60.0  #: of silence, before a thread is told that its host is not heard of
 
 

@@ -71,6 +71,7 @@ _BUSY = 8  #: connections of one member at most, the two that listen apart
 _IDLE = 2  #: that are kept open
 _PROBE_SECONDS = 2.0  #: in which a notification comes back, else a pooler swallows them
 _POLL_SECONDS = 1.0
+_ANSWER_LOOK_SECONDS = 0.25
 _PIECE_SECONDS = 30.0  #: for one piece of a file, which may go over a slow line
 
 # Answers of the server that say that it cannot be asked now: classes of codes, and codes.
@@ -550,13 +551,13 @@ class PostgresGateway:
         return bool(self._database.ask("SELECT the_loop.withdraw(%s, %s)", lease.token, call)[0][0])
 
     def answer(self, call: str, seconds: float) -> str | None:
-        """Looks four times a second: what is asked so is a person's command, and one at a time."""
+        """Look four times a second: what is asked so is a person's command, and one at a time."""
         deadline = Deadline(self._database.clock, seconds)
         while True:
             found: str | None = self._database.ask("SELECT the_loop.answered(%s)", call)[0][0]
             if found is not None or deadline.passed():
                 return found
-            self._database.clock.pause(min(deadline.remaining(), _ANSWER_LOOK))
+            self._database.clock.pause(min(deadline.remaining(), _ANSWER_LOOK_SECONDS))
 
     def posts(self, lease: Lease, most: int) -> tuple[WaitingPost, ...]:
         rows = self._database.ask("SELECT * FROM the_loop.waiting(%s, %s)", lease.token, most)
@@ -588,9 +589,6 @@ class PostgresGateway:
 
     def wake(self) -> None:
         self._bell.wake()
-
-
-_ANSWER_LOOK = 0.25
 
 
 def _places(places: Iterable[Place]) -> tuple[list[str], list[str], list[str], list[str]]:
