@@ -109,9 +109,8 @@ class Command:
     chat: str = ""  #: its usage behind `/the-loop`: "status", "pause NAME", "loops [NAME]", "say NAME TEXT"
     role: Role = Role.MEMBER  #: who may give it in a chat
     run: Run | None = None
-    several: Callable[..., Answer] | None = (
-        None  #: what a chat runs for many sessions, after it has asked which: with their names
-    )
+    #: what a chat runs for many sessions, after it has asked which: called with a Call and their names
+    several: Callable[..., Answer] | None = None
     slow: str = ""  #: what it is doing, where that may take seconds
 
     @property

@@ -649,21 +649,21 @@ def rules_of(given: Any) -> tuple[str, ...]:
     Whoever allows more than what is asked must see what that is: nothing of it is cut, hidden, or looks like something
     else.
     """
-    rules = given if isinstance(given, list) and given else ()
-    written = [_rule(rule) for rule in rules]
-    if any(rule is None for rule in written):
+    rules = tuple(_rule(rule) for rule in given) if isinstance(given, list) else ()
+    if not all(rules):
         return ()
-    label = _REMEMBER.format(rules=", ".join(rule for rule in written if rule))
+    label = _REMEMBER.format(rules=", ".join(rules))
     shown_whole = len(label) <= _LONGEST_BUTTON and visible(label)[1] == 0 and label == " ".join(label.split())
-    return tuple(rule for rule in written if rule) if shown_whole and "`" not in label else ()
+    return rules if shown_whole and "`" not in label else ()
 
 
-def _rule(rule: Any) -> str | None:
+def _rule(rule: Any) -> str:
+    """Return a rule as it is written, "" for what is none."""
     if not isinstance(rule, dict) or set(rule) - {"toolName", "ruleContent"}:
-        return None
+        return ""
     tool, content = rule.get("toolName"), rule.get("ruleContent")
     if not isinstance(tool, str) or not tool or not isinstance(content, str | None):
-        return None
+        return ""
     return tool if content is None else f"{tool}({content})"
 
 

@@ -55,7 +55,8 @@ class Cell:
 
 Rows = tuple[tuple[Cell, ...], ...]
 _FLAGS = {1: "bold", 2: "faint", 3: "italic", 4: "underlined", 7: "inverse", 8: "hidden", 9: "struck"}
-_FLAGS_OFF = {22: ("bold", "faint"), 23: ("italic",), 24: ("underlined",), 27: ("inverse",), 28: ("hidden",)}
+#: what ends a style is 20 above what begins it; bold and faint end together
+_FLAGS_OFF = {22: ("bold", "faint"), **{code + 20: (name,) for code, name in _FLAGS.items() if code > 2}}
 
 
 def colour(number: int) -> str:
@@ -63,7 +64,7 @@ def colour(number: int) -> str:
     if number < 16:
         return _BASE[number]
     if number >= 232:
-        return f"#{8 + 10 * (number - 232):02x}" + f"{8 + 10 * (number - 232):02x}" * 2
+        return "#" + f"{8 + 10 * (number - 232):02x}" * 3
     cube = number - 16
     return "#" + "".join(f"{_LEVELS[part]:02x}" for part in (cube // 36, cube // 6 % 6, cube % 6))
 
@@ -108,8 +109,8 @@ def _styled(style: Style, codes: str) -> Style:
             style = replace(style, underlined=False)
         elif code in _FLAGS:
             style = _flagged(style, (_FLAGS[code],), True)
-        elif code in _FLAGS_OFF or code == 29:
-            style = _flagged(style, _FLAGS_OFF.get(code, ("struck",)), False)
+        elif code in _FLAGS_OFF:
+            style = _flagged(style, _FLAGS_OFF[code], False)
         elif code in (39, 49):
             style = replace(style, front="") if code == 39 else replace(style, back="")
         elif 30 <= code <= 37 or 90 <= code <= 97:

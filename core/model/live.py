@@ -147,7 +147,7 @@ def changed(before: LiveShown, after: LiveShown) -> LiveShown:
     known = {step.id: step for step in before.steps}
     there = {step.id for step in after.steps}
     fresh = tuple(step for step in after.steps if known.get(step.id) != step)
-    gone = tuple(struck(step) for step in before.steps if step.id not in there and step != struck(step))
+    gone = tuple(_struck(step) for step in before.steps if step.id not in there and step.state is not StepState.STRUCK)
     return LiveShown(after.title if after.title != before.title else "", (*fresh, *gone))
 
 
@@ -157,10 +157,8 @@ def merged(before: LiveShown, change: LiveShown) -> LiveShown:
     return LiveShown(change.title or before.title, tuple(steps.values()))
 
 
-def struck(step: LiveStep) -> LiveStep:
+def _struck(step: LiveStep) -> LiveStep:
     """Return a step that is not to be done any more."""
-    if step.state is StepState.STRUCK:
-        return step
     return LiveStep(step.id, _short(step.title, " (taken off the plan)"), StepState.STRUCK)
 
 
