@@ -23,7 +23,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import payloads
 from bot.buttons import PREFIX
-from bot.clients import ASYNC_FAILURES, channel_error, quiet_logger, redact, response_client
+from bot.clients import ASYNC_FAILURES, Tokens, channel_error, quiet_logger, redact, response_client
 from bot.creating import CALLBACK, Creating, Form, form_of
 from bot.directory import Directory
 from bot.documents import Document
@@ -105,6 +105,24 @@ async def respond(door: AsyncDoor, url: str, draft: Draft, *, instead: bool = Fa
     return answered.status_code == 200
 
 
+@dataclass(frozen=True)
+class Direct:
+    """Writes to people directly."""
+
+    client: AsyncWebClient
+    tokens: Tokens
+    door: AsyncDoor
+
+    async def write(self, place: str, draft: Draft) -> None:
+        """Write the draft to a member, or into the channel with one; what fails is logged, for nobody waits for it."""
+        view, token = await self.door.shown(draft), self.tokens.bot().reveal()
+        try:
+            await self.client.chat_postMessage(channel=place, text=view.text, blocks=list(view.blocks), token=token)
+        except ASYNC_FAILURES as error:
+            reason = str(channel_error("chat.postMessage", "", error))
+            log.warning("somebody was not answered", extra={"reason": reason})
+
+
 _TRIES, _PROCESSED_SECONDS = 4, 1.0  #: Slack refuses an image block until it has looked at the file
 
 
@@ -130,7 +148,7 @@ class Buttons:
     directory: Directory
     settings: SlackSettings
     identity: Callable[[], payloads.Identity | None]
-    creating: Creating
+    direct: Direct
     homes: Homes
 
 
@@ -143,7 +161,7 @@ def register_buttons(app: AsyncApp, buttons: Buttons) -> None:
         if payloads.on_home(body):
             member = payloads.member_of(body)
             if told.draft is not None:
-                await buttons.creating.tell(member, await buttons.door.shown(told.draft))
+                await buttons.direct.write(member, told.draft)
             await buttons.homes.publish(member)
             return
         await tell(buttons.door, buttons.keep, url, told)
@@ -222,6 +240,7 @@ class Sessions:
     has_role: Callable[[str, Role], bool]
     team: Callable[[], str]
     creating: Creating
+    direct: Direct
     homes: Homes
     identity: Callable[[], payloads.Identity | None]
     now: Callable[[], datetime]
@@ -338,7 +357,7 @@ def register_form(app: AsyncApp, sessions: Sessions) -> None:
         await ack()
         draft = await sessions.creating.create(creation)
         if not await respond(sessions.door, form.response_url, draft):
-            await sessions.creating.tell(form.user, await sessions.door.shown(draft))
+            await sessions.direct.write(form.user, draft)
 
     app.view(CALLBACK)(run)
 
@@ -401,7 +420,7 @@ def register_direct(app: AsyncApp, sessions: Sessions) -> None:
             return
         draft = await _answered_directly(asked, sessions)
         if draft is not None:
-            await sessions.creating.tell(place, await sessions.door.shown(draft))
+            await sessions.direct.write(place, draft)
 
     async def matches(body: dict[str, Any]) -> bool:
         return payloads.is_direct(body)

@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from typing import Any
 
 from bot import live, manifest, markdown
-from bot.app import Buttons, Self, Sessions, build_app
+from bot.app import Buttons, Direct, Self, Sessions, build_app
 from bot.backfill import Sweeper, SweepPace
 from bot.checks import Check
 from bot.clients import Tokens, async_web_client
@@ -105,13 +105,14 @@ class SlackChannel:
         creating = Creating(client, self._tokens, door, directory, self._settings)
         homes = Homes(client, self._tokens, door, self.link, self._clock, self._pace.home)
         keep, settings, identity = self._messenger.keep, self._settings, lambda: own.identity
-        buttons = Buttons(door, keep, directory, settings, identity, creating, homes)
+        direct = Direct(client, self._tokens, door)
+        buttons = Buttons(door, keep, directory, settings, identity, direct, homes)
 
         def holds(who: str, role: Role) -> bool:
             return self.has_role(who, role) or door.listed(who)
 
         sessions = Sessions(
-            door, keep, directory, settings, holds, own.team, creating, homes, identity, self._clock.now
+            door, keep, directory, settings, holds, own.team, creating, direct, homes, identity, self._clock.now
         )
         app = build_app(client, own, sessions, buttons)
         reading = Reading(app, client, self._tokens, own, intake, sweeper, Standing(door), _templates(self._settings))

@@ -20,7 +20,7 @@ from bot.documents import Document, mapping_of, text_of
 from bot.intake import AsyncDoor
 from bot.payloads import COMMAND, KIND, Command
 from bot.settings import SlackSettings
-from bot.views import Draft, View, plain_view, told_view
+from bot.views import Draft, plain_view, told_view
 from core.base.errors import ChannelError, CoreError
 from core.base.values import dataclass
 from core.model.channel import IncomingCreation
@@ -184,17 +184,6 @@ class Creating:
             return told_view(await self._door.create(creation))
         except CoreError as error:
             return plain_view(f"{creation.name} was not created: {error}")
-
-    async def tell(self, member: str, view: View) -> None:
-        """Write directly to somebody; what fails is logged, for nobody waits for it."""
-        try:
-            await self._client.chat_postMessage(
-                channel=member, text=view.text, blocks=list(view.blocks), token=self._tokens.bot().reveal()
-            )
-        except ASYNC_FAILURES as error:
-            log.warning(
-                "somebody was not answered", extra={"reason": str(channel_error("chat.postMessage", "", error))}
-            )
 
     def _people(self, form: Form, author: str) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
         """Return who may steer it, as the lists name them, and who of those chosen is on no list."""

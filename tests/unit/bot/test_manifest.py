@@ -12,7 +12,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import manifest
-from bot.app import Buttons, Self, Sessions, build_app
+from bot.app import Buttons, Direct, Self, Sessions, build_app
 from bot.buttons import button_blocks
 from bot.clients import Tokens
 from bot.creating import Creating
@@ -38,8 +38,9 @@ def _listener(body: dict[str, object]) -> list[str]:
         tokens = Tokens(block, {})
         directory = Directory(client, tokens, SystemClock())
         creating, identity = Creating(client, tokens, door, directory, block), lambda: own.identity
+        direct = Direct(client, tokens, door)
         homes = Homes(client, tokens, door, lambda *_: "", SystemClock(), 10.0)
-        buttons = Buttons(door, lambda *_: "F1", directory, block, identity, creating, homes)
+        buttons = Buttons(door, lambda *_: "F1", directory, block, identity, direct, homes)
         sessions = Sessions(
             door,
             lambda *_: "F1",
@@ -48,6 +49,7 @@ def _listener(body: dict[str, object]) -> list[str]:
             lambda *_: False,
             lambda: "T1",
             creating,
+            direct,
             homes,
             identity,
             SystemClock().now,

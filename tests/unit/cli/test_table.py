@@ -16,7 +16,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.app import Sessions, answer
+from bot.app import Direct, Sessions, answer
 from bot.channel import SlackChannel
 from bot.clients import Tokens
 from bot.creating import Creating
@@ -100,6 +100,7 @@ def said(door: Door, words: str, caller: str, table: Iterable[Command] = COMMAND
             has_role,
             lambda: TEAM,
             creating,
+            Direct(slack, tokens, awaited),
             homes,
             lambda: None,
             SystemClock().now,
