@@ -119,6 +119,7 @@ class Directory:
         self._lock = threading.Lock()
         self._routes: dict[Place, RoutedThread] = {}
         self._read_until: Deadline | None = None
+        self._changes = 0  #: how often something has changed
         self._unknown: dict[Place, Deadline] = {}
         self._hosts: Mapping[str, HostRow] = {}
         self._hosts_until: Deadline | None = None
@@ -127,17 +128,20 @@ class Directory:
 
     def stale(self) -> None:
         """Read anew at the next question: something has changed."""
-        self._read_until = None
+        with self._lock:
+            self._changes += 1
+            self._read_until = None
 
     def routes(self) -> Mapping[Place, RoutedThread]:
         """Return all routes. Raises ExchangeAway."""
         read_until = self._read_until
         if read_until is None or read_until.passed():
-            until = Deadline(self._clock, _ROUTES_SECONDS)
+            until, changes = Deadline(self._clock, _ROUTES_SECONDS), self._changes
             found = {one.route.place: one for one in self._exchange.routes()}
             listed = [read_members(one.members) for one in found.values()]
             with self._lock:
-                self._routes, self._read_until, self._unknown = found, until, {}
+                self._routes, self._unknown = found, {}
+                self._read_until = until if changes == self._changes else None  # else it may be from before the change
                 self._listed = frozenset(_member(name) for names in listed if names for name in names)
         return self._routes
 

@@ -1,6 +1,9 @@
 """Whose the gateway says the threads are, and which hosts are silent, over the exchange in memory."""
 
+import pytest
+
 from core.base.values import replace
+from core.fleet.exchange import RoutedThread
 from core.fleet.gateway import Directory
 from core.fleet.memory import MemoryFleet
 from tests.support.clocks import MovedClock
@@ -54,3 +57,24 @@ def test_a_thread_that_becomes_known_disturbs_nobody_who_looks_at_all() -> None:
     assert list(looking) == [THREAD]
     assert found is not None
     assert directory.routes().keys() == {THREAD, other}
+
+
+def test_what_changes_while_routes_are_read_is_read_at_the_next_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list that was under way may be from before the change."""
+    clock = MovedClock()
+    gate = MemoryFleet(clock).admit("gate", gateway=True)
+    host, exchange = started(gate), gate.as_gateway()
+    directory, read = Directory(clock, exchange, host), exchange.routes
+
+    def overtaken() -> tuple[RoutedThread, ...]:
+        found = read()
+        host.publish([session("u1", THREAD)])
+        directory.stale()
+        return found
+
+    with monkeypatch.context() as here:
+        here.setattr(exchange, "routes", overtaken)
+        before = directory.routes()
+
+    assert not before
+    assert directory.routes().keys() == {THREAD}
