@@ -664,6 +664,8 @@ class Changes:
         if _waits(row):
             self._system.inbox.advance(row, MessageState.CANCELLED, Because(Reason.AUTHOR_DELETED))
             self._emit(row, "deleted", "cancelled")
+        elif row.state is MessageState.ACCEPTED:
+            self._told_meanwhile(row)
         elif row.state in _TYPED:
             self._too_late(row, "deleted")
 
@@ -686,6 +688,16 @@ class Changes:
         told = told if what == "edited" else "The agent has it already."
         if self._tell_once(row, what, f"You {what} your message to `{row.message.name}` after it was typed. {told}"):
             self._emit(row, what, "too-late")
+
+    def _told_meanwhile(self, row: InboxRow) -> None:
+        """Its program holds it, and may give it back before a turn takes it: then it is cancelled."""
+        if row.reason is not Reason.AUTHOR_DELETED:
+            self._system.inbox.advance(row, MessageState.ACCEPTED, Because(Reason.AUTHOR_DELETED))
+        told = "Its program has it already. If no turn takes it and it comes back, it is cancelled."
+        if self._tell_once(
+            row, "deleted", f"You deleted your message to `{row.message.name}` after it was typed. {told}"
+        ):
+            self._emit(row, "deleted", "held")
 
     def _tell_once(self, row: InboxRow, what: str, told: str) -> bool:
         """Commit a note about a message, and return whether it is the first of its kind."""

@@ -131,18 +131,24 @@ class _Wait:
             return Awaited(Came.UNKNOWN, why=because(Reason.ANSWERS_UNRECORDED, harness=resolved.harness))
         gone = self._is_gone(record, row)  # asked first: what it wrote before its end is read after that
         turn = self._turn_of(record, row)
-        if turn is not None and turn.over_at is not None:
+        if turn is not None and (turn.over_at is not None or self._was_cut_off(record, turn)):
             return self._answered(turn)
         if row.state in _NEVER:
             unknown = row.state is MessageState.UNKNOWN
             return Awaited(Came.UNKNOWN if unknown else Came.NEVER, why=row.because)
         return Awaited(Came.NEVER, why=Because(Reason.ENDED_UNANSWERED)) if gone else None
 
+    def _was_cut_off(self, record: SessionRecord, turn: TurnSeen) -> bool:
+        """Return whether the turn was interrupted before it said anything, of which its record holds no word."""
+        activity = activity_of(self._system.activities, record)
+        at = activity.cut_off_at if activity is not None else None
+        return not turn.answered and at is not None and at >= turn.began_at
+
     def _answered(self, turn: TurnSeen) -> Awaited:
         if turn.failed is not None:
             words = without_secrets(self._system.settings, self._system.environ, turn.failed.message)
             return Awaited(Came.FAILED, why=because(Reason.SAID, words=words or turn.failed.error))
-        if turn.cut_off:
+        if turn.cut_off or turn.over_at is None:
             return Awaited(Came.FAILED, why=Because(Reason.CUT_OFF))
         return Awaited(Came.ANSWERED, without_secrets(self._system.settings, self._system.environ, turn.answer))
 

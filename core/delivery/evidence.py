@@ -199,7 +199,7 @@ def _come_back(system: System, record: SessionRecord, rows: Iterable[InboxRow], 
         if row.state is not MessageState.ACCEPTED or before_attempt(at, row):
             continue
         if paused:
-            system.inbox.advance(row, MessageState.PENDING, Because(Reason.TAKEN_BACK))
+            _let_wait(system.inbox, row, Because(Reason.TAKEN_BACK))
         else:
             _give_up(system, row, Because(Reason.AT_TERMINAL), text(Remedy.SENT_THERE))
     return moved
@@ -415,10 +415,18 @@ def give_back(system: System, record: SessionRecord, instance: str | None) -> bo
         if row is None or row.state is not MessageState.ACCEPTED:
             continue  # the conversation has it
         if kept and not by_argument(row) and transcripts.knows_all_since(record, row):
-            system.inbox.advance(row, MessageState.PENDING, Because(Reason.HARNESS_ENDED))
+            _let_wait(system.inbox, row, Because(Reason.HARNESS_ENDED))
         else:
             _give_up(system, row, unread or Because(Reason.HARNESS_ENDED), text(Remedy.LOOK_FIRST))
     return True
+
+
+def _let_wait(inbox: Inbox, row: InboxRow, because: Because) -> InboxRow:
+    """Let a message that the program gave back wait again; one that its author has deleted meanwhile is cancelled."""
+    waiting = inbox.advance(row, MessageState.PENDING, because)
+    if row.reason is Reason.AUTHOR_DELETED:
+        return inbox.advance(waiting, MessageState.CANCELLED, Because(Reason.AUTHOR_DELETED))
+    return waiting
 
 
 def _is_recorded(system: System, record: SessionRecord) -> bool:

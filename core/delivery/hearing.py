@@ -299,7 +299,9 @@ class Hearing:
             ingest_record(system, record)
         self._followed[record.uid].open.pop(turn.began_at, None)
         if turn.cut_off:
-            _tell_cut_off(system, record, turn)
+            _mark_cut_off(system, record, turn)
+            if not turn.abandoned:  # what had been queued when it was, the pause has told or let wait again
+                _tell_cut_off(system, record, turn)
             return
         told = (
             turn.failed is None or traits_of(system.settings, system.harnesses, record).failure_hook
@@ -322,6 +324,20 @@ class Hearing:
             ended = activity.turn_ended_at if activity is not None else None
             return ended is None or ended < turn.began_at
         return all(system.database.end_told(instance, name, turn.over_at or turn.began_at) for name in named)
+
+
+def _mark_cut_off(system: System, record: SessionRecord, turn: TurnSeen) -> None:
+    """Mark what the turn had taken as cut off, also what was marked as done when another turn followed.
+
+    Raises StoreBroken.
+    """
+    if turn.answered:
+        return
+    with system.database.transaction(durable=False):
+        for row in system.inbox.with_states(record.uid, {MessageState.CONFIRMED}, _LOOK_BACK):
+            if any(takes(prompt, row.message) for prompt in turn.prompts):
+                system.marks.fail(row.message.id)
+    system.notify()
 
 
 def _tell_cut_off(system: System, record: SessionRecord, turn: TurnSeen) -> None:

@@ -292,6 +292,7 @@ class TurnSeen:
     over_at: datetime | None = None
     failed: TurnFailed | None = None
     cut_off: bool = False  #: it was ended in the terminal
+    abandoned: bool = False  #: and it left the conversation, with all that it had taken
     hook_trouble: str = ""  #: why a hook of it could not run, in the harness's words
 
     @property

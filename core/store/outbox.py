@@ -392,6 +392,11 @@ class Marks:
             for message_id, failed in left.items():
                 self._database.write(queries.MARK_OVER, (message_id, FAILED if failed else ENDED, now))
 
+    def fail(self, message_id: str) -> None:
+        """Note that the turn which took the message was cut off, whatever was taken for its end. Raises StoreBroken."""
+        with self._database.transaction(durable=False):
+            self._database.write(queries.MARK_FAILED_LATE, (message_id, FAILED, iso(self._clock.now())))
+
     def asked(self, row: MarkRow, mark: Mark) -> None:
         """Note that the reaction may stand there from now on. Raises StoreBroken."""
         with self._database.transaction(durable=False):

@@ -286,6 +286,10 @@ MARK_OVER = """
     INSERT INTO marks (message, over, at) VALUES (?, ?, ?)
     ON CONFLICT (message) DO UPDATE SET over = excluded.over, at = excluded.at WHERE over = ''
 """
+MARK_FAILED_LATE = """
+    INSERT INTO marks (message, over, at) VALUES (?, ?, ?)
+    ON CONFLICT (message) DO UPDATE SET over = excluded.over, at = excluded.at WHERE over <> excluded.over
+"""
 MARK_ASKED = """
     INSERT INTO marks (message, asked, at) VALUES (:message, :asked, :at)
     ON CONFLICT (message) DO UPDATE SET asked = asked || ',' || excluded.asked

@@ -187,6 +187,7 @@ class TurnsFile:
         self._since = since
         self._turn: TurnSeen | None = None  #: the latest one
         self._message = ""  #: the id of the message that its answer stands in
+        self._branch: set[str] = set()  #: the ids of its lines, for as long as it has no answer
         self._lines = Lines(path, from_start=written_after(path, since), latest=LATEST)
 
     def new_turns(self) -> tuple[TurnSeen, ...]:
@@ -196,13 +197,44 @@ class TurnsFile:
         """
         changed: dict[datetime, TurnSeen] = {}
         for line in self._lines.new():
-            entry = entry_of(line) if _SAYS.search(line) else None
+            entry = entry_of(line) if self._is_unanswered or _SAYS.search(line) else None
             if entry is None or entry.get("isSidechain") is True:
                 continue
             at = moment_of(entry)
-            if at is not None and at > self._since and self._follow(entry, at) and self._turn is not None:
+            if at is None or at <= self._since:
+                continue
+            if (left := self._left(entry, at)) is not None:
+                changed[left.began_at] = left
+            if self._follow(entry, at) and self._turn is not None:
                 changed[self._turn.began_at] = self._turn
+            self._note_line(entry)
         return tuple(changed.values())
+
+    @property
+    def _is_unanswered(self) -> bool:
+        return self._turn is not None and self._turn.over_at is None and not self._turn.answered
+
+    def _left(self, entry: Mapping[str, Any], at: datetime) -> TurnSeen | None:
+        """Return the turn before, as it ended, where a text begins another one beside it.
+
+        Interrupted before the model has said anything, a turn leaves the conversation: what is taken next hangs on the
+        line before it. What is taken together with it hangs on its own lines (2.1.197 to 2.1.332).
+        """
+        if self._turn is None or not self._is_unanswered or not self._branch:
+            return None
+        parent = entry.get("parentUuid")
+        begins = text_of(entry, "type") == "user" and any(isinstance(each, TextTaken) for each in user_events(entry))
+        if not begins or not isinstance(parent, str) or parent in self._branch:
+            return None
+        self._turn = replace(self._turn, over_at=at, cut_off=True, abandoned=True)
+        return self._turn
+
+    def _note_line(self, entry: Mapping[str, Any]) -> None:
+        """Follow the turn's lines; after a compaction they hang on its summary."""
+        if not self._is_unanswered or text_of(entry, "subtype") == "compact_boundary":
+            self._branch.clear()
+        elif (found := text_of(entry, "uuid")) and (not self._branch or entry.get("parentUuid") in self._branch):
+            self._branch.add(found)
 
     def _follow(self, entry: Mapping[str, Any], at: datetime) -> bool:
         """Take in a line, and return whether it says something of a turn."""

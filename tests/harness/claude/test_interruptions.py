@@ -1,5 +1,7 @@
 """Interruptions with real Claude Code: what becomes of messages that waited in its own queue."""
 
+import json
+
 import pytest
 
 from tests.harness.claude.product import LONG, ClaudeProduct
@@ -76,3 +78,30 @@ def test_a_prompt_that_came_back_is_not_sent_with_the_next_message(alone: Claude
     assert said.json["state"] in TAKEN
     request = alone.wait_request("a message of its own")
     assert "come back" not in request.user.partition("a message of its own")[0].rpartition("[root via")[2]
+
+
+@pytest.mark.capability("turn edges")
+def test_who_is_cut_off_while_it_thinks_gets_no_answer_of_another(talking: ClaudeProduct) -> None:
+    """Escape at the terminal, before the model says anything, and the next reply at once: the first one is marked as
+    cut off, and who waits for its answer is told so."""
+    talking.serve().wait_swept()
+    thread = talking.root()
+    talking.wait_activity("idle")
+    lost = talking.workspace.say("alice", "agents", "[[sleep 30]] the lost one", thread)
+    talking.wait_state("[[sleep 30]] the lost one", "confirmed")
+    talking.wait_status("busy")
+    talking.keys("Escape")
+    talking.workspace.say("alice", "agents", "the next one", thread)
+    talking.wait_reply(thread, "the next one", 60)
+    talking.workspace.wait_for_reaction("agents", lost, "x", 60)
+
+    asks = ("standing", "say", NAME, "--text", "[[sleep 30]] who is there", "--wait-answer", "--json")
+    waiting, out = talking.begin("--config", str(talking.config), *asks)
+    talking.wait_request("who is there")
+    talking.keys("Escape")
+    talking.workspace.say("alice", "agents", "the last one", thread)
+    talking.wait_reply(thread, "the last one", 60)
+    waiting.wait(60)
+    told = json.loads(out.read_text())
+
+    assert (told["answer"], told["answerState"]) == (None, "failed")

@@ -52,6 +52,25 @@ def test_a_kill_after_it_was_given_back_loses_nothing(scribe: System, world: Wor
     assert times(scribe, "given back") == 1
 
 
+def test_what_its_author_has_deleted_meanwhile_goes_in_no_more(scribe: System) -> None:
+    """It comes back at a pause, and is cancelled."""
+    uid, _ = record_of(scribe)
+    say(scribe, "scribe", "sleep 60", actor=ACTOR)
+    say(scribe, "scribe", "better not", actor=ACTOR)
+    scribe.inbox.advance(rows(scribe)[-1], S.ACCEPTED, Because(Reason.AUTHOR_DELETED))
+    pause_standing(scribe, "scribe", ACTOR, hard=True)
+
+    def given_back() -> bool:
+        scribe.ingest(uid)
+        return rows(scribe)[-1].state is not S.ACCEPTED
+
+    wait_until(given_back, "the harness gave it back")
+
+    row = rows(scribe)[-1]
+    assert (row.state, row.reason) == (S.CANCELLED, Reason.AUTHOR_DELETED)
+    assert "better not" not in [waits.message.text for waits in scribe.inbox.unsettled(uid)]
+
+
 def new_message(system: System, text: str) -> NewMessage:
     """Return a message of that text, which nobody has been told of."""
     record = recorded(system, "scribe")

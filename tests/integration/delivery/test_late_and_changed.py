@@ -127,6 +127,22 @@ def test_a_quote_that_comes_after_its_message_was_typed_follows_it(door: Door, b
     assert notes(bound) == []
 
 
+def test_a_message_that_is_deleted_while_its_program_holds_it_is_told_as_that(door: Door, bound: System) -> None:
+    """It may come back yet; each sweep finds it deleted, and tells of it once."""
+    door.receive([REPLY])
+    bound.inbox.advance(only(bound), MessageState.ACCEPTED)
+
+    for _ in range(2):
+        door.change([change(deleted=True)])
+
+    row = only(bound)
+    assert (row.state, row.reason) == (MessageState.ACCEPTED, Reason.AUTHOR_DELETED)
+    assert [note for note in notes(bound) if "You deleted your message" in note] == [
+        "You deleted your message to `scribe` after it was typed. Its program has it already. If no turn takes it "
+        "and it comes back, it is cancelled."
+    ]
+
+
 def test_a_deleted_message_takes_the_quote_that_follows_it_along(door: Door, bound: System) -> None:
     """What still waits of it is cancelled; of what was typed the thread is told."""
     door.receive([REPLY])

@@ -191,3 +191,37 @@ def test_a_record_that_cannot_be_read_is_no_empty_one(tmp_path: Path) -> None:
     with pytest.raises(StoreBroken, match="the conversation cannot be read"):
         TurnsFile(tmp_path / "folder.jsonl", since=T0).new_turns()
     assert TurnsFile(tmp_path / "none.jsonl", since=T0).new_turns() == ()
+
+
+def hung(line: dict[str, Any], own: str, parent: str) -> dict[str, Any]:
+    """Return the line with its place in the conversation."""
+    return {**line, "uuid": own, "parentUuid": parent}
+
+
+BESIDE = {"type": "attachment", "attachment": {"type": "deferred_tools_delta"}}
+COMPACTED = {"type": "system", "subtype": "compact_boundary"}
+
+
+def test_what_is_taken_beside_an_unanswered_turn_begins_another(written: Written) -> None:
+    """Interrupted before its first token, a turn leaves the conversation: the next one hangs on the line before it."""
+    written.add(hung(user("lost", "t1"), "a", "root"), hung(BESIDE, "b", "a"))
+    reader = TurnsFile(written.path, since=T0)
+    [waits] = reader.new_turns()
+    written.add(hung(user("next", "t2"), "c", "root"), hung(said("yes"), "d", "c"), OVER)
+
+    lost, answered = reader.new_turns()
+
+    assert (waits.cut_off, waits.over_at) == (False, None)
+    assert (lost.prompts, lost.cut_off, lost.abandoned, lost.answered) == (("lost",), True, True, False)
+    assert (answered.prompts, answered.answer, answered.cut_off) == (("next",), "yes", False)
+
+
+def test_what_is_taken_together_is_one_turn(written: Written) -> None:
+    """Texts of its own queue hang on one another, also behind what stands between them, or behind a compaction."""
+    written.add(hung(user("one", "t1"), "a", "root"), hung(BESIDE, "b", "a"), hung(user("two", "t2"), "c", "b"))
+    written.add({**COMPACTED, "uuid": "e", "parentUuid": None}, hung(user("three", "t3"), "f", "e"))
+    written.add(hung(said("all"), "g", "f"), OVER)
+
+    [turn] = written.turns()
+
+    assert (turn.prompts, turn.answer, turn.cut_off) == (("one", "two", "three"), "all", False)
